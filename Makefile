@@ -1,0 +1,74 @@
+# Every target does its own set-up. `make help` lists them.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+export PYTHONPATH := tests:operator
+CLUSTER := $(PY) -m localcluster
+
+# Runs a command inside the cluster's network namespace and takes the cluster down afterwards.
+define in_cluster
+	$(CLUSTER) up
+	status=0; $(CLUSTER) exec -- $(1) || status=$$?; $(CLUSTER) down; exit $$status
+endef
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+.PHONY: setup
+setup: $(VENV)/ready ## Create the virtual environment with every dependency pinned by hash
+
+$(VENV)/ready: requirements/dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "==> virtual environment (about a minute, once)"
+	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
+	  || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y python3-venv >/dev/null && $(PYTHON) -m venv --clear $(VENV); } \
+	  || { echo "error: Python's venv module is missing; run as root: apt-get install python3-venv" >&2; exit 2; }
+	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	@touch $@
+
+.PHONY: demo
+demo: setup ## Start a real Kubernetes and watch four rollouts on it (30 minutes the first time, 6 later)
+	$(PY) -m demo
+
+.PHONY: test
+test: lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
+	$(call in_cluster,$(PY) -m pytest -m "not full")
+
+.PHONY: test-unit
+test-unit: setup ## The tests that need no cluster (seconds)
+	$(PY) -m pytest tests/unit tests/scenarios
+
+.PHONY: test-full
+test-full: lint ## Everything that `make test` runs, and the long sweeps
+	$(call in_cluster,$(PY) -m pytest)
+
+.PHONY: lint
+lint: setup ## Style, types, layers and generated files
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy operator/chaffinch tests
+	$(VENV)/bin/lint-imports
+	$(PY) -m chaffinch.api.generate --check
+
+.PHONY: generate
+generate: setup ## Write the generated files: CRDs, their copies in the chart, reference docs
+	$(PY) -m chaffinch.api.generate
+
+.PHONY: lock
+lock: setup ## Pin the dependencies of pyproject.toml anew
+	$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
+	$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt
+
+.PHONY: stop
+stop: setup ## Take the local cluster down
+	$(CLUSTER) down
+
+.PHONY: clean
+clean: ## Take the cluster down and remove what was built in this folder (the cache of programs stays)
+	@if [ -x $(PY) ]; then $(CLUSTER) down; fi
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
