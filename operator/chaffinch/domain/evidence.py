@@ -39,11 +39,15 @@ class ArmEvidence:
         requests: Requests that count for the error rate (finished or timed out; not client errors).
         errors: Those of them that failed.
         latencies: One histogram per latency metric; a failed request counts as +infinity in it.
+        edges: Per latency metric the rising grid indices at which the source really counted; a source
+            that counts coarsely books everything between two of them into the upper one's bucket.
+            A metric that is not named was counted at every edge.
     """
 
     requests: int
     errors: int
     latencies: dict[LatencyMetric, Histogram] = field(default_factory=dict)
+    edges: dict[LatencyMetric, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse counts that cannot be."""
