@@ -1,0 +1,273 @@
+"""The latched counters of one revision and attempt, as the router exports them and the reader checks them.
+
+A router's agent books requests in blocks of ten seconds and adds a block to its exported counters
+only when nothing more can change in it. A scrape can still mix two moments: two agents behind one
+address, two Prometheus replicas, a scrape that was cut. So the counters of one arm travel as one
+vector with a checksum over all of its series. Writer and reader share this module, and a vector
+whose checksum does not hold is no evidence.
+
+Canonical text of a vector, whose CRC-32 (zlib) is the checksum::
+
+    "<first_block>|<block>|" + ";".join("<series>=<count>" for each series in canonical order)
+
+Canonical order: ``requests_total`` by :class:`Outcome` in order of definition, then the TTFT
+buckets by rising edge, ``+Inf``, the TTFT count, then the same of E2E. A series is written as in
+the exposition, with its own label only: ``chaffinch_router_requests_total{outcome="ok"}``.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chaffinch.domain.grid import BUCKET_COUNT, EDGE_COUNT, EDGES_SECONDS, OVERFLOW, Histogram
+
+BLOCK_SECONDS = 10
+
+REQUESTS = "chaffinch_router_requests_total"
+TTFT = "chaffinch_router_ttft_seconds"
+E2E = "chaffinch_router_e2e_seconds"
+BLOCK_ID = "chaffinch_router_block_id"
+FIRST_BLOCK_ID = "chaffinch_router_first_block_id"
+CHECKSUM = "chaffinch_router_block_checksum"
+
+_LABELS = {REQUESTS: "outcome", f"{TTFT}_bucket": "le", f"{E2E}_bucket": "le"}
+_LARGEST_EXACT = 2**53  # counts travel as floating-point numbers
+
+
+class Outcome(StrEnum):
+    """What became of one request, as its client saw it.
+
+    The order of definition is the canonical order of the series; a new outcome goes to the end.
+    """
+
+    OK = "ok"
+    ERROR_5XX = "error_5xx"
+    """The engine answered with a status of 500 or more."""
+    ERROR_REFUSED = "error_refused"
+    """No connection to an engine could be had."""
+    ERROR_RESET = "error_reset"
+    """The connection broke before the answer began."""
+    ERROR_CUT = "error_cut"
+    """The answer began, and the engine broke it off."""
+    ERROR_EMPTY = "error_empty"
+    """A stream that ended well and held no event."""
+    CLIENT_4XX = "client_4xx"
+    """A status of 400 to 499 other than 429."""
+    THROTTLED = "throttled"
+    """A status of 429."""
+    CLIENT_GONE_EARLY = "client_gone_early"
+    """The client left before the first byte of the answer's body."""
+    CLIENT_GONE_LATE = "client_gone_late"
+    """The client left while it was being answered."""
+
+
+ERRORS = frozenset(
+    {
+        Outcome.ERROR_5XX,
+        Outcome.ERROR_REFUSED,
+        Outcome.ERROR_RESET,
+        Outcome.ERROR_CUT,
+        Outcome.ERROR_EMPTY,
+    }
+)
+"""Failures of the revision: the numerator of the error rate."""
+
+COUNTED = ERRORS | {Outcome.OK}
+"""Requests that the revision answered or failed to answer: the denominator of the error rate."""
+
+THROTTLED = frozenset({Outcome.THROTTLED})
+"""Refusals for lack of room: a rate of their own."""
+
+CLIENT_ERRORS = frozenset({Outcome.CLIENT_4XX})
+"""Requests refused as bad: judged only as an excess over the control."""
+
+CLIENT_GONE = frozenset({Outcome.CLIENT_GONE_EARLY, Outcome.CLIENT_GONE_LATE})
+"""Requests whose client did not wait for the end: neither failures nor answers."""
+
+
+class BrokenVectorError(ValueError):
+    """Samples that are not one whole vector; the text says which check failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyCounts:
+    """Cumulative counts of one latency at some edges of the global grid.
+
+    Attributes:
+        edges: Rising indices into ``grid.EDGES_SECONDS``.
+        counts: How many latencies are at or below each of those edges.
+        total: How many latencies there are, unbounded ones included.
+    """
+
+    edges: tuple[int, ...]
+    counts: tuple[int, ...]
+    total: int
+
+    def __post_init__(self) -> None:
+        """Refuse counts that are not cumulative."""
+        if len(self.edges) != len(self.counts):
+            raise BrokenVectorError("a latency needs one count per edge")
+        if any(a >= b for a, b in zip((-1, *self.edges), (*self.edges, EDGE_COUNT), strict=True)):
+            raise BrokenVectorError("the edges of a latency must be rising indices of the grid")
+        if any(a > b for a, b in zip((0, *self.counts), (*self.counts, self.total), strict=True)):
+            raise BrokenVectorError("the counts of a latency must rise with its edges, up to the total")
+
+    @classmethod
+    def of(cls, buckets: tuple[int, ...] | list[int], edges: tuple[int, ...]) -> LatencyCounts:
+        """Return grid buckets (``BUCKET_COUNT`` plain counts) as cumulative counts at ``edges``."""
+        wanted = set(edges)
+        counts = []
+        seen = 0
+        for bucket, count in enumerate(buckets):
+            seen += count
+            if bucket in wanted:
+                counts.append(seen)
+        return cls(edges, tuple(counts), seen)
+
+    def histogram(self) -> Histogram:
+        """Return the counts on the grid: each latency sits in the bucket of the next exported edge."""
+        buckets = [0] * BUCKET_COUNT
+        below = 0
+        for edge, count in zip(self.edges, self.counts, strict=True):
+            buckets[edge] = count - below
+            below = count
+        buckets[OVERFLOW] = self.total - below
+        return Histogram(tuple(buckets))
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of a vector: metric name, its one own label (or none), and its count."""
+
+    metric: str
+    label: str
+    value: str
+    count: int
+
+    @property
+    def text(self) -> str:
+        """The series as it stands in the canonical text."""
+        labels = f'{{{self.label}="{self.value}"}}' if self.label else ""
+        return f"{self.metric}{labels}={self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockVector:
+    """Everything counted for one revision and attempt by one agent, from its first block on.
+
+    Attributes:
+        first_block: The block before which this vector holds nothing; a block's index is the Unix
+            time of its start divided by ``BLOCK_SECONDS``.
+        block: The newest block that is counted; ``first_block - 1`` when none is yet.
+        requests: One count per outcome, in the order of :class:`Outcome`.
+        ttft: Times to first token of streamed answers; failures are unbounded.
+        e2e: Times to the last byte; failures are unbounded.
+    """
+
+    first_block: int
+    block: int
+    requests: tuple[int, ...]
+    ttft: LatencyCounts
+    e2e: LatencyCounts
+
+    def __post_init__(self) -> None:
+        """Refuse a vector that could not have been counted."""
+        if len(self.requests) != len(Outcome) or any(count < 0 for count in self.requests):
+            raise BrokenVectorError("a vector needs one count of 0 or more per outcome")
+        if self.block < self.first_block - 1:
+            raise BrokenVectorError("a vector cannot end before its first block")
+
+    def count(self, outcomes: frozenset[Outcome]) -> int:
+        """Return how many requests had one of these outcomes."""
+        return sum(
+            count for outcome, count in zip(Outcome, self.requests, strict=True) if outcome in outcomes
+        )
+
+    def series(self) -> Iterator[Series]:
+        """Yield every counted series in canonical order."""
+        for outcome, count in zip(Outcome, self.requests, strict=True):
+            yield Series(REQUESTS, "outcome", outcome.value, count)
+        for metric, latency in ((TTFT, self.ttft), (E2E, self.e2e)):
+            for edge, count in zip(latency.edges, latency.counts, strict=True):
+                yield Series(f"{metric}_bucket", "le", le_text(edge), count)
+            yield Series(f"{metric}_bucket", "le", "+Inf", latency.total)
+            yield Series(f"{metric}_count", "", "", latency.total)
+
+    def checksum(self) -> int:
+        """Return the CRC-32 of the canonical text."""
+        body = ";".join(series.text for series in self.series())
+        return zlib.crc32(f"{self.first_block}|{self.block}|{body}".encode())
+
+    def encode(self) -> tuple[Series, ...]:
+        """Return all series to export: the counted ones, then both block indices and the checksum."""
+        return (
+            *self.series(),
+            Series(FIRST_BLOCK_ID, "", "", self.first_block),
+            Series(BLOCK_ID, "", "", self.block),
+            Series(CHECKSUM, "", "", self.checksum()),
+        )
+
+
+def le_text(edge: int) -> str:
+    """Return an edge as the text of its ``le`` label: the shortest text that reads back exactly."""
+    return repr(EDGES_SECONDS[edge])
+
+
+_EDGE_OF_LE = {le_text(edge): edge for edge in range(EDGE_COUNT)}
+
+
+def own_label(metric: str) -> str:
+    """Return the name of the label that tells apart the series of a metric in a vector; "" for none."""
+    return _LABELS.get(metric, "")
+
+
+def decode(samples: Mapping[tuple[str, str], float]) -> BlockVector:
+    """Read one vector back from the samples of one agent, revision, attempt and scrape.
+
+    Args:
+        samples: Values by (metric name, value of its own label, "" without one). All samples of the
+            vector and nothing else, as :meth:`BlockVector.encode` names them.
+
+    Raises:
+        BrokenVectorError: If a series is missing, unknown or no whole number, if the counts cannot
+            be, or if the checksum does not hold.
+    """
+    counts = {key: _whole(value) for key, value in samples.items()}
+    try:
+        vector = BlockVector(
+            first_block=counts.pop((FIRST_BLOCK_ID, "")),
+            block=counts.pop((BLOCK_ID, "")),
+            requests=tuple(counts.pop((REQUESTS, outcome.value)) for outcome in Outcome),
+            ttft=_pop_latency(counts, TTFT),
+            e2e=_pop_latency(counts, E2E),
+        )
+        checksum = counts.pop((CHECKSUM, ""))
+    except KeyError as missing:
+        raise BrokenVectorError(f"the vector lacks the series {missing.args[0]}") from None
+    if counts:
+        raise BrokenVectorError("the vector holds series that it should not")
+    if checksum != vector.checksum():
+        raise BrokenVectorError("the vector's checksum does not hold: samples of different scrapes are mixed")
+    return vector
+
+
+def _pop_latency(counts: dict[tuple[str, str], int], metric: str) -> LatencyCounts:
+    bucket = f"{metric}_bucket"
+    total = counts.pop((f"{metric}_count", ""))
+    if counts.pop((bucket, "+Inf")) != total:
+        raise BrokenVectorError("a latency's last bucket must hold all of its counts")
+    texts = [value for name, value in counts if name == bucket]
+    if any(text not in _EDGE_OF_LE for text in texts):
+        raise BrokenVectorError("a latency has an edge that is not on the grid")
+    edges = sorted(_EDGE_OF_LE[text] for text in texts)
+    return LatencyCounts(tuple(edges), tuple(counts.pop((bucket, le_text(edge))) for edge in edges), total)
+
+
+def _whole(value: float) -> int:
+    # NaN fails the comparison; infinities fail the bound.
+    if not 0 <= value <= _LARGEST_EXACT or value != int(value):
+        raise BrokenVectorError("a count must be a finite whole number of 0 or more")
+    return int(value)
