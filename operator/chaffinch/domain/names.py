@@ -1,8 +1,7 @@
-"""Who a rollout is, and what its children are called.
+"""Who a rollout is, and what its children carry: labels, owner, and the names of an attempt's probes.
 
-Names are derived, never stored, so that every place that refers to a child (a selector, an owner
-reference, a ConfigMap key, a metric) derives the same one. The rollout's own name has at most 40
-characters and a revision has 8, which keeps every name below the 63 that Kubernetes allows.
+Names are derived, never stored, so that every place that refers to a child derives the same one; the
+names that users meet are in :mod:`chaffinch.api.v1alpha1.names`.
 """
 
 from __future__ import annotations
@@ -10,12 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from chaffinch.api.v1alpha1.common import API_VERSION
+from chaffinch.api.v1alpha1.names import load_probe_name
+
 MANAGED_BY = "chaffinch"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 COMPONENT_LABEL = "app.kubernetes.io/component"
 ROLLOUT_LABEL = "chaffinch.dev/rollout"
 REVISION_LABEL = "chaffinch.dev/revision"
-API_VERSION = "chaffinch.dev/v1alpha1"
 
 _REVISION = re.compile(r"[0-9a-f]{8}")
 
@@ -29,20 +30,10 @@ class RolloutIdentity:
     uid: str
 
 
-def engine_name(rollout: str, revision: str) -> str:
-    """Name a revision's ControllerRevision, Deployment, Service and PodDisruptionBudget."""
-    return f"{rollout}-{revision}"
-
-
-def router_name(rollout: str) -> str:
-    """Name everything of the router but the Service that clients use (that has the rollout's name)."""
-    return f"{rollout}-router"
-
-
-def probe_name(rollout: str, revision: str, attempt: int, step: int, attempt_of_step: int = 1) -> str:
-    """Name the LoadProbe of a step; a repeated one (``attempt_of_step`` > 1) says so."""
-    again = f"-{attempt_of_step}" if attempt_of_step > 1 else ""
-    return f"{rollout}-{revision}-a{attempt}-s{step}{again}"
+def step_probe_name(rollout: str, revision: str, attempt: int, step: int, run: int = 1) -> str:
+    """Name the LoadProbe of a step (counted from 0); a second run of it (``run`` > 1) says so."""
+    again = f"-{run}" if run > 1 else ""
+    return load_probe_name(rollout, revision, attempt=attempt, step=step) + again
 
 
 def warm_up_name(rollout: str, revision: str, attempt: int, serial: int) -> str:

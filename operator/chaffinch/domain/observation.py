@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence
+from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.route import StoredRoute
 
 
@@ -207,6 +208,7 @@ class Observation:
     """What a pass has seen.
 
     Attributes:
+        rollout: Whose children these are.
         revisions: Every revision that has a child.
         router: The router.
         probes: The rollout's LoadProbes.
@@ -217,6 +219,7 @@ class Observation:
         problems: What could not be read, in our own words; a pass with one of these decides nothing.
     """
 
+    rollout: RolloutIdentity
     revisions: tuple[RevisionSeen, ...] = ()
     router: RouterSeen = RouterSeen()
     probes: tuple[ProbeSeen, ...] = ()

@@ -28,7 +28,7 @@ class Decision:
 
     Attributes:
         kind: Promote or roll back.
-        cause: A reason of the ``Promoted`` condition, e.g. ``ObjectiveFailed``; ``AsExpected`` for a promotion.
+        cause: A reason of the ``Promoted`` condition, ``ObjectiveFailed`` say; ``AsExpected`` if promoted.
         at: When it was decided.
         message: Why, with numbers, at most 300 characters. Not part of the route.
     """

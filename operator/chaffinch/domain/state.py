@@ -1,0 +1,189 @@
+"""What the operator remembers of a rollout between two passes: the state of its state machine.
+
+The state is stored in the rollout's status and nowhere else; :mod:`chaffinch.domain.status_codec`
+converts between the two without loss. Every pass may be the first one after a crash, so a state says
+where the rollout is and never what was done in this process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from chaffinch.domain.plan import AttemptPlan
+from chaffinch.domain.route import Decision
+from chaffinch.domain.verdict.memory import JudgeState
+
+MOST_FAILED_REVISIONS = 10
+PROMOTED = "Promoted"
+"""The outcome of an attempt that was promoted; all others are reasons of the ``Promoted`` condition."""
+
+
+class Stage(StrEnum):
+    """Where a rollout is. A hold is no stage: it is a flag on one."""
+
+    IDLE = "Idle"
+    DEPLOYING = "Deploying"
+    STEPPING = "Stepping"
+    PROMOTING = "Promoting"
+    ROLLING_BACK = "RollingBack"
+
+
+@dataclass(frozen=True, slots=True)
+class StableRevision:
+    """The revision that serves users, and since when."""
+
+    revision: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WarmPod:
+    """A pod that has been warmed up; a container that restarted is cold again, hence the count."""
+
+    name: str
+    restarts: int
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """The warm-up that runs now.
+
+    Attributes:
+        serial: Which warm-up of the attempt this is, from 1; part of the LoadProbe's name.
+        pods: The pods that it warms.
+    """
+
+    serial: int
+    pods: tuple[WarmPod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepState:
+    """The step that an attempt is in.
+
+    Attributes:
+        index: Into the plan's steps, from 0.
+        entered_at: When its weight was acknowledged by the routers (a probe step: when it began);
+            its clock and its evidence start here. None until then, and again after the canary was lost.
+        passed_at: When the pass was recorded. The weight stays until the next step's pods are warm.
+        run: Which run of a probe step this is, from 1.
+        judge: What the judge remembers of this step.
+    """
+
+    index: int
+    entered_at: datetime | None = None
+    passed_at: datetime | None = None
+    run: int = 1
+    judge: JudgeState = field(default_factory=JudgeState)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why nothing moves on.
+
+    Attributes:
+        reason: A reason of the API, such as ``NoData`` or ``CanaryUnavailable``.
+        since: When the reason was first seen.
+        deadline: When waiting ends: an attempt then needs a person, or is rolled back, by the
+            reason; None if only the end of the cause ends it.
+        message: What is missing, in our own words.
+    """
+
+    reason: str
+    since: datetime
+    deadline: datetime | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The revision that is tried, and its attempt.
+
+    Attributes:
+        revision: 8 hexadecimal digits.
+        attempt: The attempt's number; rises over the rollout's life.
+        started_at: When the attempt started.
+        deadline: When the pods that are being waited for must be warm; None if none are.
+        plan: What was frozen at the start.
+        warmed: Its pods that have been warmed.
+        warm_up: The warm-up that runs now.
+        warm_ups: How many warm-ups this attempt has started.
+        step: The step it is in; None while Deploying.
+        weight: Its share of the traffic that is wanted now, in ten-thousandths.
+        decision: How the attempt ends, once that is decided.
+    """
+
+    revision: str
+    attempt: int
+    started_at: datetime
+    deadline: datetime | None
+    plan: AttemptPlan
+    warmed: tuple[WarmPod, ...] = ()
+    warm_up: WarmUp | None = None
+    warm_ups: int = 0
+    step: StepState | None = None
+    weight: int = 0
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastAttempt:
+    """How the last attempt ended. It keeps its revision from starting again by itself.
+
+    Attributes:
+        revision: What was tried.
+        attempt: Its number.
+        outcome: ``Promoted`` or a reason of the ``Promoted`` condition.
+        ended_at: When it ended.
+        message: Why, with numbers.
+    """
+
+    revision: str
+    attempt: int
+    outcome: str
+    ended_at: datetime
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRevision:
+    """A revision that evidence or its own crashes have spoken against, and which cause."""
+
+    revision: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutState:
+    """Where a rollout is. The default is the state of a rollout that nobody has looked at.
+
+    Attributes:
+        stage: The stage.
+        stable: What serves; None before the first revision does.
+        candidate: What is tried; None in Idle.
+        attempts: The number of the newest attempt; 0 before the first.
+        hold: Why nothing moves on, if so.
+        last_attempt: How the last attempt ended.
+        failed: Revisions that are not tried again by themselves, oldest first, at most 10.
+        sequence: The highest route sequence that was seen.
+    """
+
+    stage: Stage = Stage.IDLE
+    stable: StableRevision | None = None
+    candidate: Candidate | None = None
+    attempts: int = 0
+    hold: Hold | None = None
+    last_attempt: LastAttempt | None = None
+    failed: tuple[FailedRevision, ...] = ()
+    sequence: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether this is the state of a rollout that nobody has looked at (or whose status was lost)."""
+        return self.stable is None and self.candidate is None and self.attempts == 0
+
+    def has_failed(self, revision: str) -> bool:
+        """Whether a revision is remembered as failed."""
+        return any(failed.revision == revision for failed in self.failed)

@@ -1,0 +1,33 @@
+"""The deadlines and intervals of a rollout that are not in its spec, in seconds.
+
+They are arguments of the state machine and not constants in it, so that tests (and settings) can
+shorten them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Deadlines and intervals, all in seconds unless said otherwise.
+
+    Attributes:
+        crash_loop_restarts: Restarts of one pod that make a crash loop (a count).
+        image_pull: How old a pod is that still cannot pull its image when that counts as a failure.
+        acknowledgement: How long routers may take to acknowledge a route before it is held against them.
+        retry: How long a revision that met trouble of its environment (no node, no endpoint) waits
+            for its next attempt.
+        active: Longest pause between two passes while something is in progress.
+        idle: Longest pause between two passes otherwise.
+        objectives: Shortest time between two status writes that only bring new figures.
+    """
+
+    crash_loop_restarts: int = 3
+    image_pull: float = 30
+    acknowledgement: float = 60
+    retry: float = 300
+    active: float = 5
+    idle: float = 60
+    objectives: float = 30
