@@ -63,6 +63,10 @@ class Reason(_Explained):
     ROLLING_BACK = "RollingBack", "The new revision is being taken out."
     SCALING = "Scaling", "The number of replicas is being changed."
 
+    STATUS_LOST = (
+        "StatusLost",
+        "The status is gone, and the router's ConfigMap that would restore it is missing or broken.",
+    )
     NAME_TAKEN = "NameTaken", "An object with the name of a child exists and belongs to someone else."
     CRD_OUTDATED = "CRDOutdated", "The installed CRDs lack fields that this version of the operator needs."
     REVISION_PREVIOUSLY_FAILED = (

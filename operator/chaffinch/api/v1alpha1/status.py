@@ -29,6 +29,7 @@ from chaffinch.api.v1alpha1.rollout import Require
 
 MAX_FAILED_REVISIONS = 10
 JUDGE_STATE_MAX_LENGTH = 8192
+PLAN_MAX_LENGTH = 16384
 
 Weight = Annotated[int, Field(strict=True, ge=0, le=10_000)]
 """A share of the traffic in 1/10,000."""
@@ -99,6 +100,27 @@ class StableStatus(StatusModel):
     """Pods of it that are ready."""
 
 
+class WarmPod(StatusModel):
+    """A pod that was warmed up; its container is cold again after a restart."""
+
+    name: Annotated[str, StringConstraints(max_length=63)]
+    """The pod."""
+    restarts: Count
+    """Restarts of its container when it was warmed."""
+
+
+WarmPods = Annotated[tuple[WarmPod, ...], Field(max_length=64, json_schema_extra=LIST_ATOMIC)]
+
+
+class WarmUpStatus(StatusModel):
+    """The warm-up that runs."""
+
+    serial: Count
+    """Which one of the attempt it is, from 1."""
+    pods: WarmPods
+    """The pods that it warms."""
+
+
 class CandidateStatus(StatusModel):
     """The revision that is being rolled out."""
 
@@ -110,11 +132,12 @@ class CandidateStatus(StatusModel):
     """Pods that it should have."""
     ready: Count
     """Pods of it that are ready."""
-    warm: Annotated[
-        tuple[Annotated[str, StringConstraints(max_length=63)], ...],
-        Field(max_length=64, json_schema_extra=LIST_ATOMIC),
-    ] = ()
-    """Names of its pods that are warmed up; only these get traffic."""
+    warm: WarmPods = ()
+    """Its pods that are warmed up; only these get traffic."""
+    warm_up: WarmUpStatus | None = None
+    """The warm-up that runs."""
+    warm_ups: Count | None = None
+    """How many warm-ups the attempt has started."""
 
 
 class StepStatus(StatusModel):
@@ -134,6 +157,10 @@ class StepStatus(StatusModel):
     """When all routers had acknowledged the step's weight; its time runs from here."""
     earliest_end: Timestamp | None = None
     """When its minimum time is over."""
+    passed_at: Timestamp | None = None
+    """When it was passed; its weight stays until the next step's pods are warm."""
+    run: Count | None = None
+    """Which run of its load probe this is, from 1."""
     judge: Annotated[str, StringConstraints(max_length=JUDGE_STATE_MAX_LENGTH)] | None = None
     """What the judge remembers of the looks that it has taken, in its own words."""
 
@@ -147,6 +174,8 @@ class HoldStatus(StatusModel):
     """Since when."""
     deadline: Timestamp | None = None
     """When waiting ends."""
+    message: Message | None = None
+    """What is missing, in words."""
 
 
 class DecisionStatus(StatusModel):
@@ -181,6 +210,8 @@ class RolloutProgress(StatusModel):
     """Whether it waits for a person."""
     decision: DecisionStatus | None = None
     """What was decided about the candidate."""
+    plan: Annotated[str, StringConstraints(max_length=PLAN_MAX_LENGTH)] | None = None
+    """What was frozen when it started: objectives, steps and deadline, as JSON."""
 
 
 class WeightStatus(StatusModel):
