@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.route import StoredRoute
@@ -148,15 +149,6 @@ class RouterSeen:
     def ready_pods(self) -> tuple[RouterPod, ...]:
         """The pods that get requests."""
         return tuple(pod for pod in self.pods if pod.ready)
-
-
-class ProbePhase(StrEnum):
-    """How far a LoadProbe is."""
-
-    PENDING = "Pending"
-    RUNNING = "Running"
-    SUCCEEDED = "Succeeded"
-    FAILED = "Failed"
 
 
 @dataclass(frozen=True, slots=True)

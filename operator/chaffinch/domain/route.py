@@ -9,17 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
-FULL_WEIGHT = 10_000
-"""All traffic. Weights are ten-thousandths."""
-
-
-class DecisionKind(StrEnum):
-    """The two decisions that end an attempt."""
-
-    PROMOTE = "Promote"
-    ROLLBACK = "Rollback"
+from chaffinch.api.v1alpha1.status import DecisionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +19,7 @@ class Decision:
 
     Attributes:
         kind: Promote or roll back.
-        cause: A reason of the ``Promoted`` condition, ``ObjectiveFailed`` say; ``AsExpected`` if promoted.
+        cause: A reason of the ``Promoted`` condition; ``AsExpected`` of a promotion.
         at: When it was decided.
         message: Why, with numbers, at most 300 characters. Not part of the route.
     """
@@ -65,7 +56,7 @@ class RouteArm:
 
 @dataclass(frozen=True, slots=True)
 class RouteIntent:
-    """The content of a route. Weights of all arms add up to ``FULL_WEIGHT``, or all are 0.
+    """The content of a route. Weights of all arms add up to 10,000, or all are 0.
 
     Attributes:
         attempt: The attempt that evidence is booked for.

@@ -9,25 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
+from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.plan import AttemptPlan
 from chaffinch.domain.route import Decision
 from chaffinch.domain.verdict.memory import JudgeState
-
-MOST_FAILED_REVISIONS = 10
-PROMOTED = "Promoted"
-"""The outcome of an attempt that was promoted; all others are reasons of the ``Promoted`` condition."""
-
-
-class Stage(StrEnum):
-    """Where a rollout is. A hold is no stage: it is a flag on one."""
-
-    IDLE = "Idle"
-    DEPLOYING = "Deploying"
-    STEPPING = "Stepping"
-    PROMOTING = "Promoting"
-    ROLLING_BACK = "RollingBack"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +51,17 @@ class StepState:
 
     Attributes:
         index: Into the plan's steps, from 0.
-        entered_at: When its weight was acknowledged by the routers (a probe step: when it began);
-            its clock and its evidence start here. None until then, and again after the canary was lost.
+        entered_at: When it began.
+        acknowledged_at: When all routers had its weight in force (a probe step: when it began); its
+            clock and its evidence start here. None until then, and again after the canary was lost.
         passed_at: When the pass was recorded. The weight stays until the next step's pods are warm.
         run: Which run of a probe step this is, from 1.
         judge: What the judge remembers of this step.
     """
 
     index: int
-    entered_at: datetime | None = None
+    entered_at: datetime
+    acknowledged_at: datetime | None = None
     passed_at: datetime | None = None
     run: int = 1
     judge: JudgeState = field(default_factory=JudgeState)
@@ -135,24 +123,18 @@ class LastAttempt:
     Attributes:
         revision: What was tried.
         attempt: Its number.
-        outcome: ``Promoted`` or a reason of the ``Promoted`` condition.
+        outcome: How it ended, in one word.
+        cause: Why: a reason of the ``Promoted`` condition.
         ended_at: When it ended.
         message: Why, with numbers.
     """
 
     revision: str
     attempt: int
-    outcome: str
+    outcome: Outcome
+    cause: str
     ended_at: datetime
     message: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedRevision:
-    """A revision that evidence or its own crashes have spoken against, and which cause."""
-
-    revision: str
-    cause: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +142,7 @@ class RolloutState:
     """Where a rollout is. The default is the state of a rollout that nobody has looked at.
 
     Attributes:
-        stage: The stage.
+        stage: The stage; a hold is no stage but a flag on one.
         stable: What serves; None before the first revision does.
         candidate: What is tried; None in Idle.
         attempts: The number of the newest attempt; 0 before the first.
@@ -170,20 +152,16 @@ class RolloutState:
         sequence: The highest route sequence that was seen.
     """
 
-    stage: Stage = Stage.IDLE
+    stage: RolloutStage = RolloutStage.IDLE
     stable: StableRevision | None = None
     candidate: Candidate | None = None
     attempts: int = 0
     hold: Hold | None = None
     last_attempt: LastAttempt | None = None
-    failed: tuple[FailedRevision, ...] = ()
+    failed: tuple[str, ...] = ()
     sequence: int = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether this is the state of a rollout that nobody has looked at (or whose status was lost)."""
         return self.stable is None and self.candidate is None and self.attempts == 0
-
-    def has_failed(self, revision: str) -> bool:
-        """Whether a revision is remembered as failed."""
-        return any(failed.revision == revision for failed in self.failed)
