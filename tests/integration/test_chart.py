@@ -1,0 +1,92 @@
+"""The Helm chart renders what was agreed, and refuses values that make no sense.
+
+The golden files are rewritten by ``UPDATE_GOLDEN=1``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stage.install import REPOSITORY, InstallError, helm
+
+pytestmark = pytest.mark.cluster
+
+CHART = str(REPOSITORY / "charts" / "chaffinch")
+GOLDEN = Path(__file__).parents[1] / "golden" / "chart"
+URL = "--set=prometheus.url=http://prometheus.monitoring:9090"
+
+
+def render(*args: str) -> str:
+    return helm(
+        "template", "chaffinch", CHART, "--namespace=chaffinch-system", "--set=crds.install=false", URL, *args
+    )
+
+
+@pytest.mark.parametrize(
+    ("golden", "args"),
+    [
+        ("default", ()),
+        (
+            "everything",
+            (
+                "--set=watchNamespaces={llm,research}",
+                "--set=replicas=2",
+                f"--set=image.digest=sha256:{'0' * 64}",
+                "--set=imagePullSecrets[0].name=registry",
+                "--set=settings.CHAFFINCH_LEASE_NAME=second",
+                "--set=podAnnotations.example=yes",
+                "--set=nodeSelector.disktype=ssd",
+                "--set=tolerations[0].operator=Exists",
+                "--set=priorityClassName=system-cluster-critical",
+            ),
+        ),
+    ],
+)
+def test_the_chart_renders_as_the_golden_file(golden: str, args: tuple[str, ...]) -> None:
+    path = GOLDEN / f"{golden}.yaml"
+    rendered = render(*args)
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(rendered)
+    assert rendered == path.read_text()
+
+
+def test_the_chart_passes_helm_lint() -> None:
+    assert "0 chart(s) failed" in helm("lint", "--strict", CHART, URL)
+
+
+def test_the_crds_are_rendered_with_the_chart_and_kept_when_it_is_removed() -> None:
+    documents = list(yaml.safe_load_all(helm("template", "chaffinch", CHART, URL)))
+    crds = {d["metadata"]["name"]: d for d in documents if d and d["kind"] == "CustomResourceDefinition"}
+    assert sorted(crds) == [
+        "inferencebaselines.chaffinch.dev",
+        "inferencerollouts.chaffinch.dev",
+        "loadprobes.chaffinch.dev",
+        "probeprofiles.chaffinch.dev",
+    ]
+    assert {crd["metadata"]["annotations"]["helm.sh/resource-policy"] for crd in crds.values()} == {"keep"}
+
+
+def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
+    copies = {path.name: path.read_text() for path in (Path(CHART) / "files" / "crds").glob("*.yaml")}
+    assert copies == {path.name: path.read_text() for path in (REPOSITORY / "crds").glob("*.yaml")}
+    assert copies
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--set=prometheus.url=",), "prometheus/url"),
+        (("--set=prometheus.url=prometheus:9090",), "prometheus/url"),
+        ((URL, "--set=replicas=0"), "replicas"),
+        ((URL, "--set=image.digest=latest"), "image/digest"),
+        ((URL, "--set=settings.PATH=/bin"), "PATH"),
+        ((URL, "--set=watchNamespace=llm"), "watchNamespace"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_by_name(args: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InstallError, match=said):
+        helm("template", "chaffinch", CHART, *args)

@@ -1,0 +1,59 @@
+"""Installs Chaffinch in the test cluster, as the README says: with helm."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from localcluster.settings import PROMETHEUS_URL
+from stage.kubectl import Kubectl
+
+REPOSITORY = Path(__file__).parents[2]
+NAMESPACE = "chaffinch-system"
+RELEASE = "chaffinch"
+OPERATOR_USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
+
+# Short intervals, so that a test does not wait for what users do not mind waiting for.
+VALUES = {
+    "image.repository": "localhost/chaffinch",
+    "image.tag": "dev",
+    "envoyImage": "localhost/envoy:dev",
+    "prometheus.url": PROMETHEUS_URL,
+    "resources.requests.cpu": "50m",
+    "settings.CHAFFINCH_ACTIVE_INTERVAL": "2",
+    "settings.CHAFFINCH_LOG_LEVEL": "DEBUG",
+}
+
+
+class InstallError(Exception):
+    """helm could not install Chaffinch; the text is what it said."""
+
+
+def install(**values: str) -> None:
+    """Install or upgrade Chaffinch and wait until its operator is ready.
+
+    The operator is always restarted: images keep their tag while they change.
+
+    Raises:
+        InstallError: If helm refuses.
+    """
+    settings = [f"--set={name}={value}" for name, value in (VALUES | values).items()]
+    helm(
+        "upgrade", "--install", RELEASE, str(REPOSITORY / "charts" / "chaffinch"),
+        f"--namespace={NAMESPACE}", "--create-namespace", *settings,
+    )  # fmt: skip
+    kubectl = Kubectl(NAMESPACE)
+    kubectl.run("rollout", "restart", f"deployment/{RELEASE}")
+    kubectl.run("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
+
+
+def helm(*args: str) -> str:
+    """Run helm and return what it printed.
+
+    Raises:
+        InstallError: With what helm said.
+    """
+    done = subprocess.run(["helm", *args], capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise InstallError(done.stderr.strip())
+    return done.stdout
