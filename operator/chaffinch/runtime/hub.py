@@ -1,0 +1,115 @@
+"""Who is looked after by which task, and who is woken by what.
+
+One task per object, by uid: an object that is deleted and made again is another object. The watch engine
+calls :meth:`Hub.saw` for every event of a rollout or probe and :meth:`Hub.wake` for every event of something
+below it; both only set flags, so no object can delay another one here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class SubjectKind(StrEnum):
+    """The kinds of objects that have a task of their own."""
+
+    ROLLOUT = "rollout"
+    PROBE = "probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One object that is looked after.
+
+    Attributes:
+        kind: What it is.
+        namespace: Its namespace.
+        name: Its name.
+        uid: Its uid; the identity of the task.
+    """
+
+    kind: SubjectKind
+    namespace: str
+    name: str
+    uid: str
+
+
+@dataclass(slots=True)
+class _Care:
+    subject: Subject
+    wake: asyncio.Event
+    task: asyncio.Task[None]
+
+
+class Hub:
+    """Owns the tasks.
+
+    Args:
+        look_after: Looks after one subject until it is gone; woken by the event. It must catch whatever
+            happens in it, as nobody awaits the task.
+    """
+
+    def __init__(self, look_after: Callable[[Subject, asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+        self._look_after = look_after
+        self._cares: dict[str, _Care] = {}
+        self._stopped = False
+
+    @property
+    def subjects(self) -> tuple[Subject, ...]:
+        """Everything that is looked after now."""
+        return tuple(care.subject for care in self._cares.values())
+
+    def saw(self, subject: Subject, *, deleted: bool = False) -> None:
+        """Take note of an event of the subject itself: start its task, wake it, or end it."""
+        if deleted:
+            self._end(subject.uid)
+            return
+        for uid in [uid for uid, care in self._cares.items() if _is_predecessor(care.subject, subject)]:
+            self._end(uid)
+        if subject.uid not in self._cares and not self._stopped:
+            self._start(subject)
+        elif care := self._cares.get(subject.uid):
+            care.wake.set()
+
+    def wake(self, kind: SubjectKind, namespace: str, name: str | None = None) -> None:
+        """Wake the subject of this name, or without a name all of the kind in the namespace."""
+        for care in self._cares.values():
+            subject = care.subject
+            if (subject.kind, subject.namespace) == (kind, namespace) and name in {None, subject.name}:
+                care.wake.set()
+
+    async def stop(self, grace_seconds: float) -> None:
+        """Cancel all tasks, start no more, and wait a moment for them to end."""
+        self._stopped = True
+        tasks = [care.task for care in self._cares.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=grace_seconds)
+
+    def _start(self, subject: Subject) -> None:
+        wake = asyncio.Event()
+        wake.set()
+        task = asyncio.create_task(self._look_after(subject, wake), name=f"{subject.kind} {subject.uid}")
+        self._cares[subject.uid] = _Care(subject, wake, task)
+        task.add_done_callback(lambda done: self._ended(subject.uid, done))
+
+    def _end(self, uid: str) -> None:
+        if care := self._cares.pop(uid, None):
+            care.task.cancel()
+
+    def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
+        care = self._cares.get(uid)
+        if care is not None and care.task is task:
+            del self._cares[uid]
+        with contextlib.suppress(asyncio.CancelledError):
+            task.exception()
+
+
+def _is_predecessor(old: Subject, new: Subject) -> bool:
+    return (old.kind, old.namespace, old.name) == (new.kind, new.namespace, new.name) and old.uid != new.uid

@@ -1,0 +1,135 @@
+"""Looking after one object, again and again: wait, look, and survive whatever the look raises.
+
+A look (a *pass*) may be the first after a crash, so it needs nothing from the one before. Looks at one object
+are at least ``spacing`` apart; after a failure the pause grows with jitter, and events do not shorten it: a
+fault of the API server must not become a storm of requests.
+
+What failed is logged as the kind of error and the place in our code. The text of an error is shown only if it
+is one of ours: texts of other libraries may hold parts of remote answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from chaffinch.ports.cluster import ClusterError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pass that did not fail has to say.
+
+    Attributes:
+        again_in: Seconds until the next pass if nothing wakes the loop before.
+        gone: The object does not exist any more; there will be no next pass.
+    """
+
+    again_in: float
+    gone: bool = False
+
+
+GONE = Outcome(again_in=0, gone=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often to look. All in seconds.
+
+    Attributes:
+        spacing: Least time between two passes.
+        first_backoff: Pause after the first failure; doubled by each one that follows.
+        longest_backoff: Longest pause after failures.
+        pass_timeout: Longest time that one pass may take.
+    """
+
+    spacing: float = 1.0
+    first_backoff: float = 1.0
+    longest_backoff: float = 30.0
+    pass_timeout: float = 120.0
+
+    def backoff(self, failures: int, chance: float) -> float:
+        """Return the pause after so many failures in a row.
+
+        Args:
+            failures: How many, from 1.
+            chance: A random number in [0, 1) that spreads the pause over 50 % to 100 % of its length.
+        """
+        longest = min(self.longest_backoff, self.first_backoff * 2.0 ** min(failures - 1, 32))
+        return max(self.spacing, longest * (0.5 + chance / 2))
+
+
+class Watch:
+    """What wants to know how passes go (metrics, health). The default does not."""
+
+    def began(self) -> None:
+        """A pass begins."""
+
+    def ended(self, *, failed: bool) -> None:
+        """It is over."""
+
+
+async def look_after(
+    look: Callable[[], Awaitable[Outcome]],
+    wake: asyncio.Event,
+    *,
+    pace: Pace,
+    chance: Callable[[], float],
+    watch: Watch,
+    fields: dict[str, str],
+) -> None:
+    """Look whenever woken or due, until the object is gone or the task is cancelled.
+
+    Args:
+        look: One pass.
+        wake: Set by whoever saw a change.
+        pace: How often.
+        chance: Random numbers in [0, 1).
+        watch: Told about each pass.
+        fields: What to log with each message: kind, namespace and name of the object.
+    """
+    failures = 0
+    while True:
+        wake.clear()
+        outcome = await _one(look, pace.pass_timeout, watch, fields)
+        if outcome is None:
+            failures += 1
+            await asyncio.sleep(pace.backoff(failures, chance()))
+            continue
+        failures = 0
+        if outcome.gone:
+            return
+        await asyncio.sleep(pace.spacing)
+        await _wait(wake, outcome.again_in - pace.spacing)
+
+
+async def _one(
+    look: Callable[[], Awaitable[Outcome]], longest: float, watch: Watch, fields: dict[str, str]
+) -> Outcome | None:
+    """Do one pass; None if it failed in whatever way."""
+    watch.began()
+    outcome = None
+    try:
+        async with asyncio.timeout(longest):
+            outcome = await look()
+    except ClusterError as error:
+        log.warning("the pass failed: %s", error, extra=fields)
+    except Exception as error:  # noqa: BLE001 - one bad object must never end its task, or delay another one
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("the pass failed with %s at\n%s", type(error).__name__, where, extra=fields)
+    finally:
+        watch.ended(failed=outcome is None)
+    return outcome
+
+
+async def _wait(wake: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(max(0.0, seconds)):
+            await wake.wait()
+    except TimeoutError:
+        return
