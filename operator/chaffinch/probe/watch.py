@@ -1,0 +1,47 @@
+"""How far a run is, for people and for Prometheus, while it runs."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from chaffinch.probe.outcome import Outcome
+
+WARM_UP = "warm-up"
+
+
+class Watch:
+    """The progress of one run, and its metrics in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._stage = ""
+        self._done = 0
+        self._requests = Counter(
+            "chaffinch_probe_requests", "Requests that ended.", ["stage", "outcome"], registry=self.registry
+        )
+        self._open = Gauge("chaffinch_probe_open_requests", "Requests that are open.", registry=self.registry)
+        self._finished = Gauge(
+            "chaffinch_probe_finished", "Whether the result is there.", registry=self.registry
+        )
+
+    def enter(self, stage: str) -> None:
+        """Note that a stage begins."""
+        self._stage, self._done = stage, 0
+
+    def count(self, stage: str, outcome: Outcome) -> None:
+        """Note that a request ended."""
+        self._requests.labels(stage=stage, outcome=outcome.value).inc()
+        if stage == self._stage:
+            self._done += 1
+
+    def open_requests(self, count: int) -> None:
+        """Note how many requests are open."""
+        self._open.set(count)
+
+    def finish(self) -> None:
+        """Note that the result is there."""
+        self._finished.set(1)
+
+    def progress(self) -> dict[str, object]:
+        """Return the stage that runs and how many of its requests are done."""
+        return {"stage": self._stage, "requests": self._done}
