@@ -1,5 +1,7 @@
 """Evidence in, verdict out: one pure function that decides whether a step may end, and how."""
 
+from chaffinch.domain.verdict.gates import Setting, gates_of
+from chaffinch.domain.verdict.judge import judge
 from chaffinch.domain.verdict.memory import GateMemory, JudgeState
 from chaffinch.domain.verdict.types import (
     Against,
@@ -14,6 +16,7 @@ from chaffinch.domain.verdict.types import (
     Outcome,
     Plan,
 )
+from chaffinch.domain.verdict.wording import describe
 
 __all__ = [
     "Against",
@@ -29,4 +32,8 @@ __all__ = [
     "Level",
     "Outcome",
     "Plan",
+    "Setting",
+    "describe",
+    "gates_of",
+    "judge",
 ]

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from chaffinch.api.v1alpha1.rollout import Require
 from chaffinch.domain.evidence import LatencyMetric
 
 if TYPE_CHECKING:
@@ -43,15 +44,12 @@ class Against(StrEnum):
     BASELINE = "Baseline"
 
 
-class Level(StrEnum):
-    """How much a step has to prove before the next one may start.
+Level = Require
+"""How much a step has to prove before the next one may start.
 
-    ``NO_HARM``: no objective fails, and grave harm (latency x1.477, 3 percentage points of errors)
-    is ruled out. ``PROVEN``: each gate is shown to hold.
-    """
-
-    NO_HARM = "NoHarm"
-    PROVEN = "Proven"
+``NO_HARM``: no objective fails, and grave harm (latency x1.477, 3 percentage points of errors) is
+ruled out. ``PROVEN``: each gate is shown to hold.
+"""
 
 
 class Outcome(StrEnum):
@@ -195,9 +193,10 @@ class Judgement:
             minimum time is over; FAIL as soon as one gate fails.
         reason: The reason of the ``Evidence`` condition.
         detail: One sentence of our own about the reason, without numbers that are in ``verdicts``.
-        verdicts: One per gate, in the plan's order; empty when there was no evidence to read.
+        verdicts: One per gate, in the plan's order; without evidence to read they have no numbers.
         failing: The first gate that fails, if one does.
-        overdue: The plan's deadline is over and there is no verdict: the hold should end.
+        overdue: There is no verdict, and waiting is over: the plan's deadline has passed, or its
+            final evidence is in.
         state: What to hand to the next call.
     """
 
