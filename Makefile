@@ -8,10 +8,13 @@ VENV := .venv
 PY := $(VENV)/bin/python
 export PYTHONPATH := tests:operator
 CLUSTER := $(PY) -m localcluster
+IMAGES := chaffinch vllm-sim envoy
+ARGS ?=
 
 # Runs a command inside the cluster's network namespace and takes the cluster down afterwards.
 define in_cluster
 	$(CLUSTER) up
+	$(CLUSTER) load-image $(IMAGES)
 	status=0; $(CLUSTER) exec -- $(1) || status=$$?; $(CLUSTER) down; exit $$status
 endef
 
@@ -33,7 +36,9 @@ $(VENV)/ready: requirements/dev.txt
 
 .PHONY: demo
 demo: setup ## Start a real Kubernetes and watch four rollouts on it (30 minutes the first time, 6 later)
-	$(PY) -m demo
+	$(CLUSTER) up
+	$(CLUSTER) load-image $(IMAGES)
+	$(CLUSTER) exec -- $(PY) -m demo
 
 .PHONY: test
 test: lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
@@ -63,6 +68,14 @@ generate: setup ## Write the generated files: CRDs, their copies in the chart, r
 lock: setup ## Pin the dependencies of pyproject.toml anew
 	$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --generate-hashes --no-header --python-version 3.11 --group dev pyproject.toml -o requirements/dev.txt
+
+.PHONY: status kubectl forward
+status: setup ## Say whether the local cluster is up
+	$(CLUSTER) status
+kubectl: setup ## Run kubectl on the local cluster: make kubectl ARGS='get pods -A'
+	@$(CLUSTER) kubectl $(ARGS)
+forward: setup ## Reach something in the cluster from here: make forward ARGS='PORT ADDRESS:PORT'
+	$(CLUSTER) forward $(ARGS)
 
 .PHONY: stop
 stop: setup ## Take the local cluster down
