@@ -20,7 +20,9 @@ from chaffinch.api.v1alpha1.engine import ModelSpec
 from chaffinch.api.v1alpha1.measurement import StageMeasurement
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
 
-BaselineVersion = Annotated[str, StringConstraints(max_length=32, pattern=r"^[a-z0-9]+(\.[a-z0-9]+)*$")]
+BASELINE_VERSION_PATTERN = r"^[a-z0-9]+(\.[a-z0-9]+)*$"
+
+BaselineVersion = Annotated[str, StringConstraints(max_length=32, pattern=BASELINE_VERSION_PATTERN)]
 """A version such as ``v2.4.1``: without dashes, so that ``<name>-<version>`` can be told apart."""
 
 

@@ -29,6 +29,9 @@ GROUP = "chaffinch.dev"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
+NAME_PATTERN = r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"
+OBJECT_NAME_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
+
 LIST_MAP_BY_NAME: dict[str, Any] = {
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["name"],
@@ -103,10 +106,10 @@ Flag = StrictBool
 Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000_000)]
 """A whole number of things that were counted."""
 
-Name = Annotated[str, StringConstraints(max_length=63, pattern=r"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$")]
+Name = Annotated[str, StringConstraints(max_length=63, pattern=NAME_PATTERN)]
 """The name of a step, stage or objective: lower case letters, digits and dashes."""
 
-ObjectName = Annotated[str, StringConstraints(max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
+ObjectName = Annotated[str, StringConstraints(max_length=253, pattern=OBJECT_NAME_PATTERN)]
 """The name of another object of the same namespace."""
 
 RolloutName = Annotated[str, StringConstraints(max_length=40, pattern=r"^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$")]

@@ -23,23 +23,27 @@ from chaffinch.api.v1alpha1.common import (
 GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 """The extended resources that count as GPUs."""
 
-ModelSource = Annotated[str, StringConstraints(max_length=256, pattern=r"^[A-Za-z0-9/][A-Za-z0-9._/-]*$")]
+MODEL_SOURCE_PATTERN = r"^[A-Za-z0-9/][A-Za-z0-9._/-]*$"
+IMAGE_PATTERN = (
+    r"^([A-Za-z0-9.-]+(:[0-9]{1,5})?/)?[a-z0-9][a-z0-9._/-]*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[a-f0-9]{64})?$"
+)
+ENV_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+LABEL_KEY_PATTERN = r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+GPU_MEMORY_UTILIZATION_PATTERN = r"^(0\.[0-9]?[1-9]|0\.[1-9]0|1|1\.0|1\.00)$"
+
+ModelSource = Annotated[str, StringConstraints(max_length=256, pattern=MODEL_SOURCE_PATTERN)]
 ModelName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]
 ModelRevision = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]
 Image = Annotated[
     str,
     StringConstraints(
         max_length=512,
-        pattern=(
-            r"^([A-Za-z0-9.-]+(:[0-9]{1,5})?/)?[a-z0-9][a-z0-9._/-]*"
-            r"(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[a-f0-9]{64})?$"
-        ),
+        pattern=IMAGE_PATTERN,
     ),
 ]
-EnvName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-LabelKey = Annotated[
-    str, StringConstraints(max_length=317, pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$")
-]
+EnvName = Annotated[str, StringConstraints(max_length=128, pattern=ENV_NAME_PATTERN)]
+LabelKey = Annotated[str, StringConstraints(max_length=317, pattern=LABEL_KEY_PATTERN)]
 LabelValue = Annotated[
     str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$")
 ]
@@ -81,8 +85,7 @@ class EngineArgs(SpecModel):
     max_num_batched_tokens: Annotated[int, Field(strict=True, ge=1, le=16_777_216)] | None = None
     """Most tokens in one batch."""
     gpu_memory_utilization: (
-        Annotated[str, StringConstraints(max_length=4, pattern=r"^(0\.[0-9]?[1-9]|0\.[1-9]0|1|1\.0|1\.00)$")]
-        | None
+        Annotated[str, StringConstraints(max_length=4, pattern=GPU_MEMORY_UTILIZATION_PATTERN)] | None
     ) = None
     """Share of the GPU's memory that the engine may take, as text: `"0.90"`."""
     enable_prefix_caching: Flag | None = None

@@ -23,7 +23,7 @@ class Sketches(SpecModel):
 
     ttft: Sketch | None = None
     """Time to first token."""
-    e2e: Sketch | None = None
+    e2e: Sketch | None = Field(default=None, alias="e2e")
     """Time to last token."""
     tpot: Sketch | None = None
     """Time per output token after the first, one value per request."""

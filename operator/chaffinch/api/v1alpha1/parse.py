@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from chaffinch.api.v1alpha1.baseline import InferenceBaselineSpec
+from chaffinch.api.v1alpha1.check import problems_of
 from chaffinch.api.v1alpha1.common import SpecModel
+from chaffinch.api.v1alpha1.explain import explanation_of, field_path
 from chaffinch.api.v1alpha1.probe import LoadProbeSpec
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
+from chaffinch.api.v1alpha1.rules import OBJECT_RULES
 
 SpecT = TypeVar("SpecT", bound=SpecModel)
 
@@ -62,18 +65,26 @@ def parse_baseline(body: Mapping[str, Any]) -> InferenceBaselineSpec:
 
 
 def _parse(body: Mapping[str, Any], model: type[SpecT]) -> SpecT:
-    spec = body.get("spec")
-    if not isinstance(spec, Mapping):
+    written = body.get("spec")
+    if not isinstance(written, Mapping):
         raise InvalidSpec("spec", "is required and must be a map of fields")
     try:
-        return model.model_validate(spec)
+        spec = model.model_validate(written)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise InvalidSpec(_path(first["loc"]), first["msg"]) from None
+        first = error.errors(include_url=False)[0]
+        raise InvalidSpec(field_path("spec", first["loc"]), explanation_of(first)) from None
+    problem = next(problems_of(spec, "spec"), None)
+    if problem is not None:
+        raise InvalidSpec(*problem)
+    _check_object(body, spec)
+    return spec
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    path = "spec"
-    for part in location:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return path
+def _check_object(body: Mapping[str, Any], spec: SpecModel) -> None:
+    metadata = body.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if name is None:  # The API server is still to make one, from generateName.
+        return
+    for rule in OBJECT_RULES:
+        if rule.model is type(spec) and not (isinstance(name, str) and rule.holds(name, spec)):
+            raise InvalidSpec(rule.field, rule.message)

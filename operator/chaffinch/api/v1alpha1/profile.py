@@ -8,11 +8,11 @@ from pydantic import Field, StringConstraints
 
 from chaffinch.api.v1alpha1.common import LIST_ATOMIC, LIST_MAP_BY_NAME, Duration, Name, SpecModel
 
+PROFILE_REFERENCE_PATTERN = r"^([a-z]([-a-z0-9]{0,61}[a-z0-9])?|standard/v1|heavy/v1|smoke/v1)$"
+
 ProfileReference = Annotated[
     str,
-    StringConstraints(
-        max_length=63, pattern=r"^([a-z]([-a-z0-9]{0,61}[a-z0-9])?|standard/v1|heavy/v1|smoke/v1)$"
-    ),
+    StringConstraints(max_length=63, pattern=PROFILE_REFERENCE_PATTERN),
 ]
 """A built-in profile (``standard/v1``, ``heavy/v1``, ``smoke/v1``) or a ProbeProfile of the namespace."""
 

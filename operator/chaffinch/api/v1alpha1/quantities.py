@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-DURATION_PATTERN = r"^[0-9]{1,6}(s|m|h)$"
+DURATION_PATTERN = r"^[1-9][0-9]{0,5}(s|m|h)$"
 LIMIT_PATTERN = r"^[0-9]{1,6}(\.[0-9]{1,3})?(ms|s|%)$"
 PERCENT_PATTERN = r"^[0-9]{1,3}(\.[0-9]{1,3})?%$"
 PERCENTAGE_POINTS_PATTERN = r"^[0-9]{1,3}(\.[0-9]{1,3})?pp$"
@@ -19,7 +19,7 @@ RESOURCE_AMOUNT_PATTERN = r"^[0-9]{1,15}(\.[0-9]{1,3})?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|
 
 _SECONDS_OF_UNIT = {"s": 1, "m": 60, "h": 3600}
 _NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,3})?)"
-_DURATION = re.compile(r"([0-9]{1,6})([smh])")
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([smh])")
 _LATENCY = re.compile(_NUMBER + r"(ms|s)")
 _SHARE = re.compile(_NUMBER + r"(%|pp)")
 _RESOURCE_AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,3})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?")
@@ -35,11 +35,13 @@ def duration_seconds(text: str) -> int:
     """Return a duration such as ``90s``, ``15m`` or ``2h`` in seconds.
 
     Raises:
-        ValueError: If the text is not digits followed by one of ``s``, ``m``, ``h``.
+        ValueError: If the text is not a number of 1 or more and one of ``s``, ``m``, ``h``.
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a duration: write digits and one of s, m, h, such as 90s or 15m")
+        raise ValueError(
+            f"{text!r} is not a duration: write a whole number and s, m or h, such as 90s or 15m"
+        )
     return int(match[1]) * _SECONDS_OF_UNIT[match[2]]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, computed_field
 
 from chaffinch.api.v1alpha1.common import (
     LIST_ATOMIC,
@@ -223,6 +223,12 @@ class WeightStatus(StatusModel):
     """What the routers were told."""
     observed: Weight | None = None
     """What the routers counted."""
+
+    @computed_field(json_schema_extra={"maxLength": 8})  # type: ignore[prop-decorator]  # pydantic's own way
+    @property
+    def percent(self) -> str:
+        """What the routers were told, for printing: `5%`."""
+        return f"{self.desired / 100:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 class TrafficStatus(StatusModel):
