@@ -1,6 +1,5 @@
 """Evidence in, verdict out: one pure function that decides whether a step may end, and how."""
 
-from chaffinch.domain.verdict.gates import Setting, gates_of
 from chaffinch.domain.verdict.judge import judge
 from chaffinch.domain.verdict.memory import GateMemory, JudgeState
 from chaffinch.domain.verdict.types import (
@@ -32,8 +31,6 @@ __all__ = [
     "Level",
     "Outcome",
     "Plan",
-    "Setting",
     "describe",
-    "gates_of",
     "judge",
 ]
