@@ -74,7 +74,7 @@ def _has(wanted: object, fields: Mapping[str, Any]) -> bool:
 
 
 def _has_step(wanted: object, step: str, below: Mapping[str, Any]) -> bool:
-    """Follow one step of a ``fieldsV1`` path: ``f:`` field, ``k:`` item by its key, ``v:`` member of a set."""
+    """Follow one step of a ``fieldsV1`` path: ``f:`` a field, ``k:`` an item by key, ``v:`` a member."""
     kind, _, text = step.partition(":")
     if kind == "f":
         return isinstance(wanted, Mapping) and text in wanted and _has(wanted[text], below)

@@ -11,6 +11,8 @@ import logging
 import sys
 import traceback
 from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
 
 FIELDS = ("kind", "namespace", "rollout", "revision", "attempt", "epoch")
 
@@ -29,8 +31,18 @@ class JsonFormatter(logging.Formatter):
         line |= {name: str(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
-            line["at"] = "".join(traceback.format_tb(record.exc_info[2]))
+            line["at"] = _place(record.exc_info[2])
         return json.dumps(line, ensure_ascii=False)
+
+
+def place_of(error: BaseException) -> str:
+    """Say where an error came from: file, line and function, outermost call first, without its text."""
+    return _place(error.__traceback__)
+
+
+def _place(trace: TracebackType | None) -> str:
+    frames = traceback.extract_tb(trace)
+    return " > ".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in frames)
 
 
 def configure(level: str, style: str) -> None:

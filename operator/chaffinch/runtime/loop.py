@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from chaffinch.ports.cluster import ClusterError
+from chaffinch.runtime.logs import place_of
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +120,7 @@ async def _one(
     except ClusterError as error:
         log.warning("the pass failed: %s", error, extra=fields)
     except Exception as error:  # noqa: BLE001 - one bad object must never end its task, or delay another one
-        where = "".join(traceback.format_tb(error.__traceback__))
-        log.error("the pass failed with %s at\n%s", type(error).__name__, where, extra=fields)
+        log.error("the pass failed with %s at %s", type(error).__name__, place_of(error), extra=fields)
     finally:
         watch.ended(failed=outcome is None)
     return outcome

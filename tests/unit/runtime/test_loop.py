@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from chaffinch.ports.cluster import UnavailableError
+from chaffinch.runtime.loop import GONE, Outcome, Pace, Watch, look_after
+from fakes.virtual_time import run
+
+PACE = Pace(spacing=1, first_backoff=1, longest_backoff=30, pass_timeout=10)
+FIELDS = {"kind": "rollout", "namespace": "shop", "rollout": "chat"}
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _looked(
+    look: Callable[[int], Awaitable[Outcome]], wake: asyncio.Event | None = None, until: float = 1000
+) -> list[float]:
+    """Return at which times the object was looked at."""
+    times: list[float] = []
+
+    async def counted() -> Outcome:
+        times.append(_time())
+        return await look(len(times))
+
+    task = asyncio.create_task(
+        look_after(
+            counted, wake or asyncio.Event(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS
+        )
+    )
+    await asyncio.wait([task], timeout=until)
+    task.cancel()
+    return times
+
+
+def test_looks_again_when_the_pass_says_so() -> None:
+    async def look(number: int) -> Outcome:
+        return GONE if number == 4 else Outcome(again_in=5)
+
+    assert run(_looked(look)) == [0, 5, 10, 15]
+
+
+def test_an_event_ends_the_wait_but_passes_keep_their_distance() -> None:
+    async def story() -> list[float]:
+        wake = asyncio.Event()
+
+        async def look(number: int) -> Outcome:
+            wake.set()  # as if each pass caused an event
+            return GONE if number == 4 else Outcome(again_in=60)
+
+        return await _looked(look, wake)
+
+    assert run(story()) == [0, 1, 2, 3]
+
+
+def test_failures_back_off_to_the_longest_pause_and_success_forgets_them() -> None:
+    async def look(number: int) -> Outcome:
+        if number <= 7:
+            raise UnavailableError("the API server cannot be reached")
+        return GONE if number == 9 else Outcome(again_in=1)
+
+    # pauses of 1, 2, 4, 8, 16, 30 and 30 seconds, then 1
+    assert run(_looked(look)) == [0, 1, 3, 7, 15, 31, 61, 91, 92]
+
+
+def test_events_do_not_shorten_the_pause_after_a_failure() -> None:
+    async def story() -> list[float]:
+        wake = asyncio.Event()
+
+        async def look(_: int) -> Outcome:
+            wake.set()
+            raise UnavailableError("the API server cannot be reached")
+
+        return await _looked(look, wake, until=10)
+
+    assert run(story()) == [0, 1, 3, 7]
+
+
+def test_jitter_spreads_pauses_between_half_and_whole() -> None:
+    assert [PACE.backoff(5, chance) for chance in (0.0, 0.5, 1.0)] == [8, 12, 16]
+    assert PACE.backoff(1, 0.0) == PACE.spacing
+
+
+def test_a_pass_that_hangs_is_cut_off_and_counts_as_a_failure() -> None:
+    async def look(number: int) -> Outcome:
+        if number == 1:
+            await asyncio.sleep(3600)
+        return GONE
+
+    assert run(_looked(look)) == [0, 11]
+
+
+def test_one_bad_object_does_not_delay_another() -> None:
+    async def story() -> tuple[list[float], list[float]]:
+        async def bad(number: int) -> Outcome:
+            raise ZeroDivisionError(f"poison {number}")
+
+        async def good(number: int) -> Outcome:
+            return GONE if number == 10 else Outcome(again_in=2)
+
+        both = await asyncio.gather(_looked(bad, until=100), _looked(good, until=100))
+        return both[0], both[1]
+
+    bad, good = run(story())
+    assert good == [2.0 * i for i in range(10)]
+    assert len(bad) == 8  # after 0, 1, 3, 7, 15, 31, 61, 91 seconds
+
+
+def test_the_text_of_a_foreign_error_is_never_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def look(number: int) -> Outcome:
+        if number == 1:
+            raise ValueError("token=s3cr3t from a remote body")
+        return GONE
+
+    caplog.set_level(logging.DEBUG, "chaffinch")
+    run(_looked(look))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("the pass failed with ValueError at loop.py:")
+    assert "s3cr3t" not in record.getMessage()
+    assert record.exc_info is None
+
+
+def test_our_own_errors_are_logged_with_the_object(caplog: pytest.LogCaptureFixture) -> None:
+    async def look(number: int) -> Outcome:
+        if number == 1:
+            raise UnavailableError("get Pod shop/x: the API server cannot be reached")
+        return GONE
+
+    run(_looked(look))
+    (record,) = caplog.records
+    assert record.getMessage() == "the pass failed: get Pod shop/x: the API server cannot be reached"
+    assert (vars(record)["namespace"], vars(record)["rollout"]) == ("shop", "chat")
+
+
+def test_cancelling_ends_the_loop_at_once() -> None:
+    async def story() -> float:
+        async def look() -> Outcome:
+            await asyncio.sleep(5)
+            return GONE
+
+        task = asyncio.create_task(
+            look_after(look, asyncio.Event(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
+        )
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return _time()
+
+    assert run(story()) == 1
