@@ -11,7 +11,7 @@ from pathlib import Path
 
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
-from demo.users import Users
+from stage.users import Users
 from stage.install import InstallError, install
 from stage.kubectl import Kubectl, KubectlError, NotInTimeError
 

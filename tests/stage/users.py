@@ -1,4 +1,4 @@
-"""The users of the demo: a bounded traffic maker in a process of its own."""
+"""The users of a service: a bounded traffic maker in a process of its own."""
 
 from __future__ import annotations
 

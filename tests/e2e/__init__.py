@@ -1,0 +1,1 @@
+"""Whole rollouts on a real cluster."""

@@ -1,0 +1,41 @@
+"""End-to-end stories: Chaffinch installed by its chart, a namespace each, and the oracle at the end."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from e2e.story import Story
+from localcluster.settings import Settings
+from stage.install import install
+from stage.kubectl import Kubectl
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def chaffinch() -> None:
+    """Install Chaffinch once for all stories."""
+    install()
+
+
+@pytest.fixture
+def story(chaffinch: None, tmp_path: Path) -> Iterator[Story]:  # noqa: ARG001 - installed for its effect
+    """A fresh namespace; at its end the oracle reads what we wrote there."""
+    namespace = f"story-{uuid.uuid4().hex[:8]}"
+    Kubectl("default").run("create", "namespace", namespace)
+    told = Story(Kubectl(namespace), namespace, tmp_path, Settings.from_environment().audit_log)
+    try:
+        yield told
+        told.then_no_invariant_was_broken()
+    finally:
+        Kubectl("default").run("delete", "namespace", namespace, "--wait=false")

@@ -1,0 +1,115 @@
+"""given / when / then, for whole rollouts.
+
+A story knows one rollout in one namespace. Its steps wait with a deadline and return what they saw.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import oracle
+from stage.install import OPERATOR_USER
+from stage.kubectl import Kubectl, NotInTimeError, Object, condition, has_condition
+from stage.service import Service
+from stage.users import Users
+
+KIND = "inferencerollout"
+FIRST_SECONDS = 120
+ATTEMPT_SECONDS = 300
+_POLL_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class Story:
+    """One rollout's story.
+
+    Attributes:
+        kubectl: kubectl in the story's namespace.
+        namespace: Its name.
+        folder: A folder for files.
+        audit_log: The API server's audit log.
+    """
+
+    kubectl: Kubectl
+    namespace: str
+    folder: Path
+    audit_log: Path
+
+    def given_stable(self, service: Service) -> Object:
+        """Apply the first version and wait until it serves."""
+        self.kubectl.apply(service.manifest())
+        return self.kubectl.until(
+            KIND, service.name, lambda found: has_condition(found, "Ready", "True"),
+            seconds=FIRST_SECONDS, what="Ready",
+        )  # fmt: skip
+
+    @contextmanager
+    def users(self, service: Service, *, rate: float = 30) -> Iterator[Users]:
+        """Let users call the service for the length of the block."""
+        with Users(service, self.folder / "users.json", rate=rate) as users:
+            yield users
+
+    def when_applied(self, service: Service) -> None:
+        """Apply a version."""
+        self.kubectl.apply(service.manifest())
+
+    def rollout(self, service: Service) -> Object:
+        """Return the rollout as it is now."""
+        found = self.kubectl.get(KIND, service.name)
+        assert found is not None
+        return found
+
+    def until_attempt_ends(
+        self, service: Service, attempt: int, *, meanwhile: Callable[[Object], None] | None = None
+    ) -> Object:
+        """Wait for the end of an attempt; ``meanwhile`` sees every state of the rollout on the way."""
+        deadline = time.monotonic() + ATTEMPT_SECONDS
+        while time.monotonic() < deadline:
+            found = self.rollout(service)
+            if meanwhile is not None:
+                meanwhile(found)
+            if found.get("status", {}).get("lastAttempt", {}).get("attempt", 0) >= attempt:
+                return found
+            time.sleep(_POLL_SECONDS)
+        raise NotInTimeError(
+            f"attempt {attempt} has not ended after {ATTEMPT_SECONDS} s: {found.get('status')}"
+        )
+
+    def until_step(self, service: Service, name: str) -> Object:
+        """Wait until the routers have acknowledged a step's weight."""
+        return self.kubectl.until(
+            KIND, service.name, lambda found: _step(found).get("name") == name and "enteredAt" in _step(found),
+            seconds=ATTEMPT_SECONDS, what=f"at step {name}",
+        )  # fmt: skip
+
+    def then_no_invariant_was_broken(self) -> None:
+        """Let the oracle read every write of ours in this namespace."""
+        writes = oracle.read_writes(self.audit_log, self.namespace)
+        names = {write.name for write in writes if write.resource == "inferencerollouts"}
+        for name in names:
+            violations = oracle.check(writes, rollout=name, operator=OPERATOR_USER)
+            assert not violations, "\n".join(map(str, violations))
+
+    def engine_pods(self, revision: str) -> list[Object]:
+        """Return the engine pods of a revision."""
+        return list(self.kubectl.list("pods", f"--selector=chaffinch.dev/revision={revision}"))
+
+
+def restarts(pods: list[Object]) -> int:
+    """Return how often the containers of pods were restarted."""
+    return sum(entry["restartCount"] for pod in pods for entry in pod["status"].get("containerStatuses", ()))
+
+
+def says(document: Object, kind: str) -> tuple[str | None, str | None]:
+    """Return status and reason of a condition."""
+    found = condition(document, kind)
+    return found.get("status"), found.get("reason")
+
+
+def _step(rollout: Object) -> Mapping[str, Any]:
+    return (rollout.get("status", {}).get("rollout") or {}).get("step") or {}
