@@ -17,7 +17,7 @@ from chaffinch.api.v1alpha1.quantities import duration_seconds
 MAX_PLAN_BYTES = 32 * 1024
 """Far below what one argument of a process may hold, and more than 64 targets and 8 stages need."""
 
-Target = Annotated[str, StringConstraints(max_length=256, pattern=r"^https?://[^/?#\s]+$")]
+Target = Annotated[str, StringConstraints(max_length=256, pattern=r"^https?://[A-Za-z0-9.:\[\]-]+$")]
 """Where a server is: scheme, host and port, such as ``http://10.1.2.3:8000``."""
 
 _WARM_UP_PROMPT_TOKENS = 256

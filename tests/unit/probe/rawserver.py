@@ -1,6 +1,7 @@
-"""A server of one scripted response, written byte by byte on a real socket of the loopback interface.
+"""A server of one scripted response, written byte by byte on a real socket of the loopback.
 
-The probe's rules are about bytes, segments and lost connections, which no HTTP framework would let a test say.
+The probe's rules are about bytes, segments and lost connections, which no HTTP framework would let a
+test say.
 """
 
 from __future__ import annotations

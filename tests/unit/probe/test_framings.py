@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
+
 from chaffinch.probe.client import Client
 from chaffinch.probe.exchange import End, Exchange
 from chaffinch.probe.outcome import Outcome

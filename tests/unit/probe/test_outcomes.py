@@ -1,4 +1,4 @@
-"""Case C15 and its kin: every way a request can fail is a failure, over a real socket, and none is dropped."""
+"""Case C15 and its kin: every way a request can fail is counted as a failure, over a real socket."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+
 from chaffinch.domain import grid
 from chaffinch.probe.client import Client
 from chaffinch.probe.outcome import Outcome

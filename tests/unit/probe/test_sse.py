@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from chaffinch.probe import sse
-from chaffinch.probe.sse import EventTooLargeError, SseEvent, SseParser
 from hypothesis import given
 from hypothesis import strategies as st
+
+from chaffinch.probe import sse
+from chaffinch.probe.sse import EventTooLargeError, SseEvent, SseParser
 
 STREAMS = {
     "an event": (b"data: a\n\n", [("message", "a")]),
