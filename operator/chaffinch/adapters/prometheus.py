@@ -1,0 +1,174 @@
+"""Reads evidence about live traffic from Prometheus, as raw samples.
+
+Two range selectors per question: the minutes after the step's start, and the last ones. Functions such
+as ``increase()`` are not used: they extrapolate, fill gaps and hide resets, and a verdict needs the
+counts that were counted. The reply is read here and not by a client library, which would drop the
+warnings that say that a reply is incomplete.
+
+Everything that can go wrong is :class:`~chaffinch.domain.evidence.NoEvidence` with a fixed text; no byte of
+a reply leaves this module otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import httpx
+
+from chaffinch.domain.block_vector import BLOCK_ID, CHECKSUM, E2E, FIRST_BLOCK_ID, REQUESTS, TTFT
+from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
+from chaffinch.domain.live_evidence import Arms, Snapshot, evidence_of, starts_of
+from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
+from chaffinch.ports.evidence import EvidenceQuestion
+
+START_WINDOW = timedelta(seconds=150)
+"""How long after a step's start its first block may be scraped: 70 s to mature, and a slow scrape."""
+END_WINDOW = timedelta(seconds=90)
+"""How far back the newest scrape may be."""
+
+_METRICS = "|".join(
+    (
+        REQUESTS,
+        f"{TTFT}_bucket",
+        f"{TTFT}_count",
+        f"{E2E}_bucket",
+        f"{E2E}_count",
+        BLOCK_ID,
+        FIRST_BLOCK_ID,
+        CHECKSUM,
+    )
+)
+
+_SETTLED = timedelta(seconds=30)
+_MOST_KNOWN_STARTS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a reply may cost before it is refused.
+
+    Attributes:
+        seconds: The longest wait for one whole reply.
+        bytes: The largest body.
+        staleness: How long ago the newest block may have ended.
+    """
+
+    seconds: float = 10
+    bytes: int = 32 * 1024 * 1024
+    staleness: timedelta = timedelta(minutes=3)
+
+
+class PrometheusEvidence:
+    """The evidence source of production (see :class:`chaffinch.ports.evidence.EvidenceSource`)."""
+
+    def __init__(self, url: str, *, limits: Limits | None = None) -> None:
+        """Prepare to ask the Prometheus at ``url`` (scheme, host, port and an optional path)."""
+        self._url = f"{url.rstrip('/')}/api/v1/query"
+        self._limits = limits or Limits()
+        self._known_starts: dict[tuple[str, int, Arms, datetime], Mapping[str, Snapshot]] = {}
+        # No redirects and no proxies from the environment: only the configured address is asked. No
+        # compression: a reply's size is then what arrives, and nothing can unfold in memory.
+        self._client = httpx.AsyncClient(
+            follow_redirects=False,
+            trust_env=False,
+            timeout=self._limits.seconds,
+            headers={"accept": "application/json", "accept-encoding": "identity"},
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def live(self, question: EvidenceQuestion) -> Evidence | NoEvidence:
+        """Return both arms since the step's start, or why they cannot be had."""
+        try:
+            evidence = await self._read(question)
+        except UnusableReplyError as unusable:
+            return unusable.no_evidence
+        if question.now - evidence.until > self._limits.staleness:
+            return NoEvidence(Problem.STALE_DATA, "the routers' newest block is too old")
+        return evidence
+
+    async def _read(self, question: EvidenceQuestion) -> Evidence:
+        arms = Arms(question.candidate, question.stable)
+        starts = await self._starts(question, arms)
+        at_end = await self._series(question, question.now, END_WINDOW)
+        return await asyncio.to_thread(evidence_of, arms, question.since, starts, at_end)
+
+    async def _starts(self, question: EvidenceQuestion, arms: Arms) -> Mapping[str, Snapshot]:
+        key = (question.rollout_uid, question.attempt, arms, question.since)
+        if key in self._known_starts:
+            return self._known_starts[key]
+        at = min(question.since + START_WINDOW, question.now)
+        series = await self._series(question, at, START_WINDOW)
+        starts = await asyncio.to_thread(starts_of, arms, question.since, series)
+        if starts and question.now > question.since + START_WINDOW + _SETTLED:
+            # The past does not change any more, and reading it again each time is most of the cost.
+            while len(self._known_starts) >= _MOST_KNOWN_STARTS:
+                del self._known_starts[next(iter(self._known_starts))]
+            self._known_starts[key] = starts
+        return starts
+
+    async def _series(
+        self, question: EvidenceQuestion, at: datetime, reach: timedelta
+    ) -> tuple[CountSeries, ...]:
+        end = at.astimezone(UTC).timestamp()
+        form = {"query": selector(question, reach), "time": f"{end:.3f}"}
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                body = await self._body(form)
+        except TimeoutError:
+            raise _unavailable("Prometheus did not answer in time") from None
+        except (httpx.HTTPError, httpx.StreamError, OSError):
+            raise _unavailable("Prometheus cannot be reached, or broke off its answer") from None
+        # A large reply takes a while to read, and other rollouts must not wait for it.
+        return await asyncio.to_thread(read_matrix, body, Window(end - reach.total_seconds(), end))
+
+    async def _body(self, form: dict[str, str]) -> bytes:
+        async with self._client.stream("POST", self._url, data=form) as response:
+            _refuse_all_but_json(response)
+            body = bytearray()
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) > self._limits.bytes:
+                    raise _unavailable("the reply of Prometheus is too large")
+            return bytes(body)
+
+
+def selector(question: EvidenceQuestion, reach: timedelta) -> str:
+    """Return the range selector of a question: every counter of both arms, and of nothing else."""
+    revisions = sorted(Arms(question.candidate, question.stable).revisions)
+    matchers = ",".join(
+        (
+            f'__name__=~"{_METRICS}"',
+            f'rollout_uid="{escaped(question.rollout_uid)}"',
+            f'attempt="{question.attempt}"',
+            f'revision=~"{"|".join(escaped(re.escape(revision)) for revision in revisions)}"',
+        )
+    )
+    return f"{{{matchers}}}[{int(reach.total_seconds())}s]"
+
+
+def escaped(text: str) -> str:
+    """Return a text as it stands between the double quotes of a PromQL string."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _refuse_all_but_json(response: httpx.Response) -> None:
+    if response.is_redirect:
+        raise _unavailable("Prometheus answered with a redirect, which is not followed")
+    if response.status_code != httpx.codes.OK:
+        kind = "a server error" if response.is_server_error else "a refusal"
+        raise _unavailable(f"Prometheus answered with {kind} (HTTP {response.status_code})")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise _unavailable("the reply of Prometheus is compressed, which was not asked for")
+    if response.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise _unavailable("the reply of Prometheus is not JSON")
+
+
+def _unavailable(text: str) -> UnusableReplyError:
+    return UnusableReplyError(Problem.UNAVAILABLE, text)
