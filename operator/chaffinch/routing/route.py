@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from chaffinch.domain.grid import EDGE_COUNT
 
 FULL_WEIGHT = 10_000
+"""All traffic, in the unit of the document's weights."""
 ROUTE_KEY = "route.json"
 
 RevisionName = Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]

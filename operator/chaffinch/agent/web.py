@@ -1,0 +1,146 @@
+"""What the agent answers on its port: metrics, the acknowledgement, and its health."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from aiohttp import web
+
+from chaffinch.agent.admin import AdminError, EnvoyAdmin
+from chaffinch.agent.counting import LogCounter
+from chaffinch.agent.exposition import CONTENT_TYPE, Own, exposition
+from chaffinch.agent.keeper import RouteKeeper, Served
+from chaffinch.agent.settings import AgentSettings
+
+_SETTLE_SECONDS = 5
+"""How long new requests may still come after the pod has begun to end: its address has to leave
+every node's tables first."""
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The answers.
+
+    Attributes:
+        settings: Whose router this is.
+        agent: The name of this process: pod and start.
+        keeper: What is served.
+        counter: What has been counted.
+        admin: Envoy's admin interface.
+    """
+
+    settings: AgentSettings
+    agent: str
+    keeper: RouteKeeper
+    counter: LogCounter
+    admin: EnvoyAdmin
+
+    def application(self) -> web.Application:
+        """Return the application that serves them."""
+        app = web.Application()
+        app.router.add_get("/metrics", self.metrics)
+        app.router.add_get("/state", self.state)
+        app.router.add_get("/healthz", self.healthz)
+        app.router.add_get("/readyz", self.readyz)
+        app.router.add_get("/drained", self.drained)
+        return app
+
+    async def metrics(self, _: web.Request) -> web.Response:
+        """Answer a scrape."""
+        common = {
+            "rollout_namespace": self.settings.namespace,
+            "rollout": self.settings.rollout,
+            "rollout_uid": self.settings.rollout_uid,
+            "agent": self.agent,
+        }
+        text = exposition(common, self.counter.blocks.vectors(), self._own())
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def state(self, _: web.Request) -> web.Response:
+        """Acknowledge the route that Envoy serves; 503 as long as it serves none."""
+        served = self.keeper.served
+        if served is None:
+            raise web.HTTPServiceUnavailable(text="no route is served yet\n")
+        route = served.applied.truth.route
+        answer = {
+            "epoch": route.epoch,
+            "sequence": route.sequence,
+            "appliedAt": datetime.fromtimestamp(served.since, UTC).isoformat(),
+            "weights": dict(served.applied.translation.weights),
+            "endpoints": dict(served.applied.translation.ready),
+        }
+        return web.Response(text=json.dumps(answer), content_type="application/json")
+
+    async def healthz(self, _: web.Request) -> web.Response:
+        """Say that the process runs, and that Envoy's bootstrap is written."""
+        return web.Response(text="ok\n")
+
+    async def readyz(self, _: web.Request) -> web.Response:
+        """Say whether a route has been applied."""
+        if self.keeper.served is None:
+            raise web.HTTPServiceUnavailable(text="no route is served yet\n")
+        return web.Response(text="ok\n")
+
+    async def drained(self, _: web.Request) -> web.Response:
+        """Answer once Envoy has nothing left to serve, or its time is up. It only waits."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self.settings.drain_seconds
+        await asyncio.sleep(min(_SETTLE_SECONDS, self.settings.drain_seconds))
+        # Envoy tells nobody when its last request ends; it has to be asked.
+        while loop.time() < deadline and await self._active():  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_SECONDS)
+        return web.Response(text="ok\n")
+
+    async def _active(self) -> int:
+        try:
+            return await self.admin.active_requests()
+        except AdminError:
+            return 0
+
+    def _own(self) -> Iterator[Own]:
+        counter, blocks, keeper = self.counter, self.counter.blocks, self.keeper
+        yield from (
+            _counter("log_lines_total", "Lines of the access log that were read.", counter.lines),
+            _counter("log_lines_dropped_total", "Lines that could not be understood.", counter.dropped),
+            _counter("log_rotations_total", "Rotations of the access log.", counter.rotations),
+            _counter("envoy_restarts_total", "Restarts of Envoy that were noticed.", counter.restarts),
+            _counter("apply_failures_total", "Configurations that Envoy did not take.", keeper.failures),
+            _counter("late_requests_total", "Requests logged too late for their block.", blocks.late),
+            _counter("overdue_requests_total", "Requests still open at the horizon.", blocks.overdue_total),
+            _counter("forgotten_requests_total", "Requests that broke with Envoy.", blocks.forgotten),
+            _gauge("open_requests", "Requests that have begun and not ended.", {"": blocks.open_requests}),
+            Own(
+                "chaffinch_agent_routes_refused_total",
+                "counter",
+                "Routes that were refused.",
+                {(("reason", reason),): count for reason, count in keeper.refused.items()},
+            ),
+        )
+        if keeper.served is not None:
+            yield from _own_of(keeper.served)
+
+
+def _own_of(served: Served) -> Iterator[Own]:
+    route, translation = served.applied.truth.route, served.applied.translation
+    yield _gauge("route_epoch", "Epoch of the route that is served.", {"": route.epoch})
+    yield _gauge("route_sequence", "Sequence of the route that is served.", {"": route.sequence})
+    yield _gauge("weight", "Effective weight in 1/10,000.", translation.weights)
+    yield _gauge("ready_endpoints", "Ready, admitted endpoints.", translation.ready)
+
+
+def _counter(name: str, text: str, value: int) -> Own:
+    return Own(f"chaffinch_agent_{name}", "counter", text, {(): value})
+
+
+def _gauge(name: str, text: str, by_revision: Mapping[str, int]) -> Own:
+    values = {_of_revision(revision): value for revision, value in by_revision.items()}
+    return Own(f"chaffinch_agent_{name}", "gauge", text, values)
+
+
+def _of_revision(revision: str) -> tuple[tuple[str, str], ...]:
+    return (("revision", revision),) if revision else ()
