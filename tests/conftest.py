@@ -1,0 +1,3 @@
+"""Fixtures that every kind of test may use."""
+
+pytest_plugins = ["localcluster.fixtures"]

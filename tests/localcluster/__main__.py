@@ -1,0 +1,7 @@
+"""`python -m localcluster`."""
+
+import sys
+
+from localcluster.cli import main
+
+sys.exit(main(sys.argv[1:]))

