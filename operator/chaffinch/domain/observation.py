@@ -80,12 +80,14 @@ class FrozenRevision:
         hash_version: The version of the canonical form that its hash was taken over.
         template: The rendered pod template; every later Deployment of the revision is made from it.
         spec: The canonical user spec: model, engine and pod.
+        startup_seconds: How long its engine may take to become ready.
     """
 
     number: int
     hash_version: int
     template: dict[str, Any]
     spec: dict[str, Any]
+    startup_seconds: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,174 @@
+"""Derives everything that should exist from a state: the route, the objects, and what may go.
+
+The order of writes matters and is part of the result: see :mod:`chaffinch.domain.machine`. A revision that
+is no longer needed is scaled down only after the stored route gives it nothing, and it is kept at 0 pods
+for a while as history before its objects are deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaffinch.api.v1alpha1.names import revision_name
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
+from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.strategy import ProbeStep
+from chaffinch.domain.capacity import attempt_replicas, candidate_pods
+from chaffinch.domain.intent import admitted_pods, route_order
+from chaffinch.domain.manifests import engine
+from chaffinch.domain.manifests.common import Manifest
+from chaffinch.domain.manifests.load_probe import step_probe, warm_up_probe
+from chaffinch.domain.observation import FrozenRevision, Observation, RevisionSeen
+from chaffinch.domain.revision import revision_of
+from chaffinch.domain.route import RouteOrder
+from chaffinch.domain.state import Candidate, RolloutState
+
+KEPT_REVISIONS = 3
+"""How many revisions that are neither stable nor candidate are kept, at 0 pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReference:
+    """An object of the rollout's namespace."""
+
+    api_version: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """What should be, in the order in which it is written.
+
+    Attributes:
+        foundations: ControllerRevisions (to be created only, never changed), Services and disruption
+            budgets. The router's own objects come after these and before the workloads.
+        workloads: Deployments at the size that they should have, then LoadProbes (to be created only).
+        route: The route.
+        scale_downs: Deployments to be scaled to 0, after the route is written.
+        deletions: Objects of revisions that are no longer kept, if they exist.
+    """
+
+    foundations: tuple[Manifest, ...]
+    workloads: tuple[Manifest, ...]
+    route: RouteOrder
+    scale_downs: tuple[Manifest, ...] = ()
+    deletions: tuple[ObjectReference, ...] = ()
+
+
+def desired(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> Desired:
+    """Return what should be.
+
+    Args:
+        spec: The rollout's spec, parsed.
+        state: The state that the pass has decided on.
+        seen: What was observed in this pass.
+    """
+    live = {
+        revision: frozen
+        for revision in _live_revisions(state)
+        if (frozen := _frozen(spec, state, seen, revision)) is not None
+    }
+    return Desired(
+        foundations=tuple(m for rev, frozen in live.items() for m in _foundations(seen, rev, frozen)),
+        workloads=(*_deployments(spec, state, seen, live), *_load_probes(state, seen)),
+        route=route_order(spec, state, seen),
+        scale_downs=_scale_downs(state, seen),
+        deletions=_deletions(state, seen),
+    )
+
+
+def _live_revisions(state: RolloutState) -> tuple[str, ...]:
+    stable = (state.stable.revision,) if state.stable else ()
+    return (*stable, state.candidate.revision) if state.candidate else stable
+
+
+def _frozen(
+    spec: InferenceRolloutSpec, state: RolloutState, seen: Observation, revision: str
+) -> FrozenRevision | None:
+    """Return a revision as it was frozen; only one that the spec stands for now can be frozen anew."""
+    frozen = seen.revision(revision).frozen
+    if frozen is not None or revision_of(spec) != revision:
+        return frozen
+    return engine.frozen_revision(seen.rollout.name, revision, spec, state.attempts)
+
+
+def _foundations(seen: Observation, revision: str, frozen: FrozenRevision) -> tuple[Manifest, ...]:
+    made = (
+        engine.service(seen.rollout, revision),
+        engine.disruption_budget(seen.rollout, revision),
+    )
+    if seen.revision(revision).frozen is not None:
+        return made
+    return (engine.controller_revision(seen.rollout, revision, frozen), *made)
+
+
+def _deployments(
+    spec: InferenceRolloutSpec, state: RolloutState, seen: Observation, live: dict[str, FrozenRevision]
+) -> tuple[Manifest, ...]:
+    sizes: dict[str, int] = {}
+    if state.stable is not None:
+        attempted = state.candidate is not None
+        sizes[state.stable.revision] = attempt_replicas(spec, state, seen) if attempted else spec.replicas
+    if state.candidate is not None:
+        sizes[state.candidate.revision] = candidate_pods(spec, state, seen)
+    return tuple(
+        engine.deployment(seen.rollout, revision, frozen, sizes[revision])
+        for revision, frozen in live.items()
+    )
+
+
+def _load_probes(state: RolloutState, seen: Observation) -> tuple[Manifest, ...]:
+    candidate = state.candidate
+    if candidate is None or state.stage is RolloutStage.ROLLING_BACK:
+        return ()
+    probes = []
+    warm_up_step = candidate.plan.strategy.warm_up
+    if candidate.warm_up is not None and warm_up_step is not None:
+        probes.append(warm_up_probe(seen.rollout, candidate, warm_up_step, candidate.warm_up))
+    probes += _step_probe(candidate, seen)
+    return tuple(probe for probe in probes if seen.probe(probe["metadata"]["name"]) is None)
+
+
+def _step_probe(candidate: Candidate, seen: Observation) -> list[Manifest]:
+    at = candidate.step
+    if at is None or at.acknowledged_at is None or at.passed_at is not None:
+        return []
+    step = candidate.plan.steps[at.index]
+    if not isinstance(step, ProbeStep):
+        return []
+    return [step_probe(seen.rollout, candidate, step, at, admitted_pods(candidate, seen))]
+
+
+def _scale_downs(state: RolloutState, seen: Observation) -> tuple[Manifest, ...]:
+    stored = seen.router.route
+    idle = [each for each in _others(state, seen) if each.desired_replicas]
+    return tuple(
+        engine.deployment(seen.rollout, each.revision, each.frozen, 0)
+        for each in idle
+        if each.frozen is not None and stored is not None and stored.intent.weight_of(each.revision) == 0
+    )
+
+
+def _deletions(state: RolloutState, seen: Observation) -> tuple[ObjectReference, ...]:
+    at_rest = [each for each in _others(state, seen) if not each.desired_replicas and not each.pods]
+    newest_first = sorted(at_rest, key=lambda each: -(each.frozen.number if each.frozen else 0))
+    return tuple(
+        ObjectReference(api_version, kind, revision_name(seen.rollout.name, each.revision))
+        for each in newest_first[KEPT_REVISIONS:]
+        for api_version, kind in _KINDS
+    )
+
+
+def _others(state: RolloutState, seen: Observation) -> list[RevisionSeen]:
+    live = _live_revisions(state)
+    return [each for each in seen.revisions if each.revision not in live]
+
+
+_KINDS = (
+    ("policy/v1", "PodDisruptionBudget"),
+    ("v1", "Service"),
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "ControllerRevision"),
+)
+"""What a revision consists of, in the order of deletion: what it was frozen as goes last."""

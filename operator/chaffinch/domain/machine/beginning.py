@@ -1,0 +1,90 @@
+"""What to make of an empty status: a rollout that is new, or one whose status was lost.
+
+The router's route survives a lost status. Who is stable is read from it and from nowhere else: taking a
+rollout with children for a new one would deploy over a service that runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
+from chaffinch.domain.machine.ending import rolled_back_by
+from chaffinch.domain.machine.idle import with_new_attempt
+from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next
+from chaffinch.domain.plan import plan_of
+from chaffinch.domain.route import Decision, RouteArm, RouteIntent
+from chaffinch.domain.state import Candidate, Hold, RolloutState, StableRevision, WarmPod
+
+
+def there_is_nothing_yet(situation: Situation) -> Next | None:
+    """No child exists: the first attempt starts."""
+    if situation.seen.has_children:
+        return None
+    return situation.at_once(with_new_attempt(situation))
+
+
+def the_route_is_lost_too(situation: Situation) -> Next | None:
+    """Children exist and nothing says which of them serves. A person has to."""
+    if situation.seen.router.route is not None and not situation.seen.router.unreadable:
+        return None
+    message = "children exist, but the router's ConfigMap that names the stable revision is missing or broken"
+    hold = Hold(Reason.STATUS_LOST, situation.now, None, message)
+    return Next(replace(situation.state, hold=hold), act=False, requeue_after=situation.timing.active)
+
+
+def the_status_is_lost(situation: Situation) -> Next | None:
+    """The route tells who is stable; an attempt under way is ended as its decision says, or given up."""
+    stored = situation.seen.router.route
+    if stored is None:
+        return None
+    return situation.at_once(_restored(situation, stored.intent))
+
+
+CHECKS = (there_is_nothing_yet, the_route_is_lost_too, the_status_is_lost)
+
+
+def _restored(situation: Situation, intent: RouteIntent) -> RolloutState:
+    stable = None if intent.stable is None else StableRevision(intent.stable, situation.now)
+    state = RolloutState(stable=stable, attempts=intent.attempt, sequence=situation.state.sequence)
+    arm = next((arm for arm in intent.arms if arm.revision != intent.stable and _was_tried(arm)), None)
+    if arm is None:
+        return state
+    state = replace(state, stage=RolloutStage.DEPLOYING, candidate=_candidate(situation, intent, arm))
+    restored = replace(situation, state=state)
+    written = intent.decision
+    if written is not None and written.kind is DecisionKind.PROMOTE and arm.weight == FULL_WEIGHT:
+        decision = Decision(written.kind, written.cause, written.at, "every step passed")
+        candidate = replace(restored.candidate, decision=decision, deadline=None)
+        return replace(state, stage=RolloutStage.PROMOTING, candidate=candidate)
+    if stable is None:
+        return state
+    decision = Decision(
+        DecisionKind.ROLLBACK,
+        written.cause if written else Reason.SUPERSEDED,
+        written.at if written else situation.now,
+        "the rollout's status was lost; the attempt cannot go on",
+    )
+    return rolled_back_by(restored, decision)
+
+
+def _was_tried(arm: RouteArm) -> bool:
+    """Say whether an arm was the candidate; revisions that are leaving admit no pod at all."""
+    return arm.weight > 0 or arm.pods != ()
+
+
+def _candidate(situation: Situation, intent: RouteIntent, arm: RouteArm) -> Candidate:
+    plan = plan_of(situation.spec)
+    restarts = {pod.name: pod.restarts for pod in situation.seen.revision(arm.revision).pods}
+    return Candidate(
+        revision=arm.revision,
+        attempt=intent.attempt,
+        started_at=situation.now,
+        deadline=situation.after(plan.strategy.progress_deadline_seconds),
+        plan=plan,
+        warmed=tuple(WarmPod(name, restarts[name]) for name in arm.pods or () if name in restarts),
+        weight=arm.weight,
+    )

@@ -1,0 +1,136 @@
+"""The stage Deploying: the candidate's first pods are started and warmed; it has no weight yet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.domain.capacity import first_step
+from chaffinch.domain.machine.ending import rolled_back_by, rolling_back
+from chaffinch.domain.machine.failures import failure_at_deadline, failure_of
+from chaffinch.domain.machine.promoting import decided_to_promote
+from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.route import Decision
+from chaffinch.domain.state import LastAttempt, StableRevision, StepState
+
+
+def the_route_says_rolled_back(situation: Situation) -> Next | None:
+    """The route carries a decision against this attempt that the status missed by a crash."""
+    stored, candidate = situation.seen.router.route, situation.candidate
+    if stored is None or stored.intent.decision is None or stored.intent.attempt != candidate.attempt:
+        return None
+    written = stored.intent.decision
+    if written.kind is not DecisionKind.ROLLBACK:
+        return None
+    message = "decided before the operator restarted"
+    decision = Decision(written.kind, written.cause, written.at, message)
+    return situation.at_once(rolled_back_by(situation, decision))
+
+
+def the_spec_has_moved_on(situation: Situation) -> Next | None:
+    """The spec asks for another revision: what is tried now is given up, without blame."""
+    if situation.revision == situation.candidate.revision:
+        return None
+    return rolling_back(situation, Reason.SUPERSEDED, f"the spec asks for {situation.revision} now")
+
+
+def its_pods_cannot_work(situation: Situation) -> Next | None:
+    """A crash loop, or an image that cannot be pulled."""
+    failure = failure_of(situation.children, situation.now, situation.timing)
+    return None if failure is None else rolling_back(situation, failure.cause, failure.message)
+
+
+def its_pods_are_late(situation: Situation) -> Next | None:
+    """The progress deadline is over."""
+    candidate = situation.candidate
+    if candidate.deadline is None or situation.now < candidate.deadline:
+        return None
+    needed = situation.pods_needed(first_step(candidate))
+    failure = failure_at_deadline(situation.children, len(situation.serving), needed)
+    return rolling_back(situation, failure.cause, failure.message)
+
+
+def its_pods_are_warm(situation: Situation) -> Next | None:
+    """The pods that the first step needs are there: the steps begin."""
+    candidate = situation.candidate
+    index = first_step(candidate)
+    if len(situation.serving) < situation.pods_needed(index):
+        return None
+    if index >= len(candidate.plan.steps):
+        return decided_to_promote(situation)
+    state = situation.with_candidate(step=StepState(index, situation.now), deadline=None)
+    return situation.at_once(replace(state, stage=RolloutStage.STEPPING, hold=None))
+
+
+CHECKS = (
+    the_route_says_rolled_back,
+    the_spec_has_moved_on,
+    its_pods_cannot_work,
+    its_pods_are_late,
+    its_pods_are_warm,
+)
+
+
+def it_serves_already(situation: Situation) -> Next | None:
+    """The route names the first revision as stable, but a crash kept the status from saying so."""
+    stored = situation.seen.router.route
+    if stored is None or stored.intent.stable != situation.candidate.revision:
+        return None
+    return _serving(situation, WriteOrder.STATUS_FIRST)
+
+
+def the_first_is_warm(situation: Situation) -> Next | None:
+    """All pods of the first revision are warm: it gets all traffic, for there is nothing to compare with."""
+    if len(situation.serving) < situation.pods_needed(len(situation.candidate.plan.steps)):
+        return None
+    return _serving(situation, WriteOrder.ROUTE_FIRST)
+
+
+def the_first_is_in_trouble(situation: Situation) -> Next | None:
+    """It cannot work, or is late. There is nothing to go back to: its pods stay, and a person is told."""
+    candidate = situation.candidate
+    failure = failure_of(situation.children, situation.now, situation.timing)
+    if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
+        needed = situation.pods_needed(len(candidate.plan.steps))
+        failure = failure_at_deadline(situation.children, len(situation.serving), needed)
+    if failure is None:
+        return None
+    return situation.held(situation.state, failure.cause, failure.message, None)
+
+
+def the_first_is_awaited(situation: Situation) -> Next | None:
+    """Nothing is wrong (any more)."""
+    return situation.wait(replace(situation.state, hold=None))
+
+
+CHECKS_OF_FIRST = (
+    it_serves_already,
+    the_route_says_rolled_back,
+    the_spec_has_moved_on,
+    the_first_is_warm,
+    the_first_is_in_trouble,
+    the_first_is_awaited,
+)
+"""The checks of the very first deployment, when there is no stable revision."""
+
+
+def _serving(situation: Situation, order: WriteOrder) -> Next:
+    candidate = situation.candidate
+    state = replace(
+        situation.state,
+        stage=RolloutStage.IDLE,
+        stable=StableRevision(candidate.revision, situation.now),
+        candidate=None,
+        hold=None,
+        last_attempt=LastAttempt(
+            revision=candidate.revision,
+            attempt=candidate.attempt,
+            outcome=Outcome.PROMOTED,
+            cause=Reason.AS_EXPECTED,
+            ended_at=situation.now,
+            message="the first revision; there was nothing to compare it with",
+        ),
+    )
+    return situation.at_once(state, order)

@@ -1,0 +1,56 @@
+"""The two ways in which an attempt ends, and what is remembered of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS, DecisionKind, Outcome, RolloutStage
+from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.route import Decision
+from chaffinch.domain.state import LastAttempt, RolloutState
+
+ENVIRONMENT = frozenset({Reason.UNSCHEDULABLE, Reason.CANARY_UNAVAILABLE})
+"""Troubles that say nothing about the revision: it is tried again by itself, after a while."""
+NOT_REMEMBERED = ENVIRONMENT | {Reason.SUPERSEDED}
+"""Causes that don't make a revision a failed one."""
+
+
+def rolling_back(situation: Situation, cause: str, message: str) -> Next:
+    """Decide to roll back: the route takes all traffic off the candidate before anything else is written."""
+    decision = Decision(DecisionKind.ROLLBACK, cause, situation.now, message)
+    return situation.at_once(rolled_back_by(situation, decision), WriteOrder.ROUTE_FIRST)
+
+
+def rolled_back_by(situation: Situation, decision: Decision) -> RolloutState:
+    """Return the state in which a decision to roll back is carried out."""
+    state = situation.with_candidate(
+        decision=decision, weight=0, deadline=None, warm_up=None, step=situation.candidate.step
+    )
+    return replace(state, stage=RolloutStage.ROLLING_BACK, hold=None)
+
+
+def after_rollback(situation: Situation, decision: Decision) -> RolloutState:
+    """Return the state after a rollback: stable serves, and the revision may be remembered as failed."""
+    candidate, state = situation.candidate, situation.state
+    superseded = decision.cause == Reason.SUPERSEDED
+    failed = state.failed
+    if decision.cause not in NOT_REMEMBERED:
+        others = tuple(revision for revision in failed if revision != candidate.revision)
+        failed = (*others, candidate.revision)[-MAX_FAILED_REVISIONS:]
+    return replace(
+        state,
+        stage=RolloutStage.IDLE,
+        candidate=None,
+        hold=None,
+        failed=failed,
+        last_attempt=LastAttempt(
+            revision=candidate.revision,
+            attempt=candidate.attempt,
+            outcome=Outcome.SUPERSEDED if superseded else Outcome.ROLLED_BACK,
+            cause=decision.cause,
+            ended_at=situation.now,
+            message=decision.message,
+        ),
+    )

@@ -1,0 +1,84 @@
+"""Finds out from its pods that a revision cannot work, and why.
+
+What is looked at never gets better by itself being looked at later: restarts are counted, not
+readiness, so that a pod that is Ready for some seconds between two crashes resets nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.domain.observation import CreationRefusal, Pod, RevisionSeen
+from chaffinch.domain.timing import Timing
+
+IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"})
+OUT_OF_MEMORY = "OOMKilled"
+_REFUSALS = {
+    CreationRefusal.QUOTA: Reason.QUOTA_EXCEEDED,
+    CreationRefusal.ADMISSION: Reason.ADMISSION_DENIED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a revision's pods cannot work: a reason of the ``Promoted`` condition, and the facts."""
+
+    cause: Reason
+    message: str
+
+
+def failure_of(children: RevisionSeen, now: datetime, timing: Timing) -> Failure | None:
+    """Return a failure that need not be waited for: a crash loop, or an image that cannot be pulled."""
+    pods = sorted(children.pods, key=lambda pod: (-pod.restarts, pod.name))
+    for pod in pods:
+        if pod.restarts >= timing.crash_loop_restarts:
+            return _crash_loop(pod)
+    for pod in pods:
+        if _cannot_pull(pod) and (now - pod.created).total_seconds() >= timing.image_pull:
+            return _image_pull(pod)
+    return None
+
+
+def failure_at_deadline(children: RevisionSeen, ready: int, needed: int) -> Failure:
+    """Return why the pods were not ready and warm in time, as specific as the pods allow.
+
+    Args:
+        children: The revision's children.
+        ready: How many of its pods are ready and warm.
+        needed: How many would have had to be.
+    """
+    if children.refused is not None:
+        return Failure(_REFUSALS[children.refused], "the API server refuses to create its pods")
+    for pod in children.pods:
+        if _cannot_pull(pod):
+            return _image_pull(pod)
+    if any(pod.unschedulable for pod in children.pods):
+        return Failure(Reason.UNSCHEDULABLE, "no node has room for its pods")
+    memory = next((pod for pod in children.pods if _out_of_memory(pod)), None)
+    if memory is not None:
+        return _crash_loop(memory)
+    return Failure(Reason.PROGRESS_DEADLINE_EXCEEDED, f"{ready} of {needed} pods were ready and warm in time")
+
+
+def _cannot_pull(pod: Pod) -> bool:
+    return pod.waiting in IMAGE_REASONS
+
+
+def _out_of_memory(pod: Pod) -> bool:
+    return pod.last_termination is not None and pod.last_termination.reason == OUT_OF_MEMORY
+
+
+def _image_pull(pod: Pod) -> Failure:
+    return Failure(Reason.IMAGE_PULL, f"pod {pod.name} cannot pull its image ({pod.waiting})")
+
+
+def _crash_loop(pod: Pod) -> Failure:
+    if _out_of_memory(pod):
+        message = f"container engine of pod {pod.name} was killed for its use of memory"
+        return Failure(Reason.OUT_OF_MEMORY, f"{message}, {pod.restarts} restarts")
+    ending = f", exit code {pod.last_termination.exit_code}" if pod.last_termination else ""
+    return Failure(
+        Reason.CRASH_LOOP, f"container engine of pod {pod.name} crashed, {pod.restarts} restarts{ending}"
+    )

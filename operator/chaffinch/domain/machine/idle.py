@@ -1,0 +1,71 @@
+"""The stage Idle: nothing is tried. Decides whether an attempt starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.domain.machine.ending import ENVIRONMENT
+from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next
+from chaffinch.domain.plan import plan_of
+from chaffinch.domain.state import Candidate, RolloutState
+
+
+def stable_is_what_the_spec_asks_for(situation: Situation) -> Next | None:
+    """Nothing is new."""
+    stable = situation.state.stable
+    if stable is None or stable.revision != situation.revision:
+        return None
+    return Next(situation.state, requeue_after=situation.timing.idle)
+
+
+def the_revision_failed_before(situation: Situation) -> Next | None:
+    """The revision is one that evidence spoke against. It is not tried again by itself."""
+    if situation.revision not in situation.state.failed:
+        return None
+    return Next(situation.state, requeue_after=situation.timing.idle)
+
+
+def the_revision_was_rolled_back_just_now(situation: Situation) -> Next | None:
+    """The revision's last attempt ended for a trouble of its environment: it has to wait for a while."""
+    last = situation.state.last_attempt
+    if last is None or last.revision != situation.revision or last.outcome is not Outcome.ROLLED_BACK:
+        return None
+    again = last.ended_at + timedelta(seconds=situation.timing.retry)
+    if last.cause in ENVIRONMENT and situation.now >= again:
+        return None
+    return Next(situation.state, requeue_after=situation.timing.idle)
+
+
+def the_revision_is_new(situation: Situation) -> Next | None:
+    """An attempt starts."""
+    return situation.at_once(with_new_attempt(situation))
+
+
+CHECKS = (
+    stable_is_what_the_spec_asks_for,
+    the_revision_failed_before,
+    the_revision_was_rolled_back_just_now,
+    the_revision_is_new,
+)
+
+
+def with_new_attempt(situation: Situation) -> RolloutState:
+    """Return the state in which the spec's revision is a candidate, with a plan frozen from the spec."""
+    state, baseline = situation.state, situation.seen.baseline
+    plan = plan_of(
+        situation.spec,
+        uid=baseline.uid if baseline else "",
+        digest=baseline.digest if baseline else "",
+    )
+    attempt = state.attempts + 1
+    candidate = Candidate(
+        revision=situation.revision,
+        attempt=attempt,
+        started_at=situation.now,
+        deadline=situation.after(plan.strategy.progress_deadline_seconds),
+        plan=plan,
+    )
+    return replace(state, stage=RolloutStage.DEPLOYING, candidate=candidate, attempts=attempt, hold=None)

@@ -1,0 +1,87 @@
+"""The stage Promoting: the decision is made and recorded; the candidate takes over.
+
+Nothing is restarted and no label changes: the same pods that were the canary serve on as stable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
+from chaffinch.domain.machine.failures import failure_of
+from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next
+from chaffinch.domain.route import Decision
+from chaffinch.domain.state import LastAttempt, StableRevision
+
+
+def decided_to_promote(situation: Situation) -> Next:
+    """Decide to promote. The status says so before the route does."""
+    message = "every step passed"
+    decision = Decision(DecisionKind.PROMOTE, Reason.AS_EXPECTED, situation.now, message)
+    state = situation.with_candidate(decision=decision, deadline=None)
+    return situation.at_once(replace(state, stage=RolloutStage.PROMOTING, hold=None))
+
+
+def pods_are_missing(situation: Situation) -> Next | None:
+    """The candidate has not all its pods warm: stable is kept, and traffic stays where it is."""
+    needed = situation.pods_needed(len(situation.candidate.plan.steps))
+    ready = len(situation.serving)
+    if ready >= needed:
+        return None
+    failure = failure_of(situation.children, situation.now, situation.timing)
+    if failure is not None:
+        return situation.held(situation.state, failure.cause, failure.message, None)
+    return situation.wait(replace(situation.state, hold=None))
+
+
+def traffic_is_not_all_its_own(situation: Situation) -> Next | None:
+    """All pods are warm and the candidate has less than all traffic: it gets the rest."""
+    if situation.candidate.weight == FULL_WEIGHT:
+        return None
+    return situation.at_once(situation.with_candidate(weight=FULL_WEIGHT))
+
+
+def routers_have_not_acknowledged(situation: Situation) -> Next | None:
+    """A router still routes by an older route: stable must stay until all of them have followed."""
+    if situation.in_force:
+        return None
+    decision = situation.candidate.decision
+    patience = timedelta(seconds=situation.timing.acknowledgement)
+    if decision is None or situation.now < decision.at + patience:
+        return situation.wait()
+    message = "not every Ready router has acknowledged the route to the new revision"
+    return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
+
+
+def it_has_taken_over(situation: Situation) -> Next | None:
+    """All routers send everything to the candidate: it is stable now."""
+    candidate = situation.candidate
+    state = replace(
+        situation.state,
+        stage=RolloutStage.IDLE,
+        stable=StableRevision(candidate.revision, situation.now),
+        candidate=None,
+        hold=None,
+        failed=tuple(revision for revision in situation.state.failed if revision != candidate.revision),
+        last_attempt=LastAttempt(
+            revision=candidate.revision,
+            attempt=candidate.attempt,
+            outcome=Outcome.PROMOTED,
+            cause=Reason.AS_EXPECTED,
+            ended_at=situation.now,
+            message=candidate.decision.message if candidate.decision else "",
+        ),
+    )
+    return situation.at_once(state)
+
+
+CHECKS = (
+    pods_are_missing,
+    traffic_is_not_all_its_own,
+    routers_have_not_acknowledged,
+    it_has_taken_over,
+)

@@ -1,0 +1,185 @@
+"""The stage Stepping: the candidate goes through the strategy's steps, one recorded pass at a time.
+
+A step is entered with the pods that it needs warm; then its weight is set; when all routers have
+acknowledged that, its clock and its evidence start; when it has passed, that is recorded, and the next
+step's pods are added while the weight stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Unpack
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.domain.capacity import weight_of_step
+from chaffinch.domain.machine.deploying import (
+    its_pods_cannot_work,
+    the_route_says_rolled_back,
+    the_spec_has_moved_on,
+)
+from chaffinch.domain.machine.ending import rolling_back
+from chaffinch.domain.machine.failures import failure_at_deadline
+from chaffinch.domain.machine.judging import earliest_end, max_wait
+from chaffinch.domain.machine.probing import the_probe_has_failed, the_probe_is_not_done
+from chaffinch.domain.machine.promoting import decided_to_promote
+from chaffinch.domain.machine.situation import CandidateChanges, Check, Situation
+from chaffinch.domain.machine.types import Next
+from chaffinch.domain.state import RolloutState, StepState
+from chaffinch.domain.verdict import EvidenceReason, Outcome
+
+HELD_AT_ONCE = frozenset(
+    {EvidenceReason.UNAVAILABLE, EvidenceReason.STALE_DATA, EvidenceReason.NOT_COMPARABLE}
+)
+"""What is wrong with evidence even before the step's minimum time is over."""
+
+
+def nothing_could_take_over(situation: Situation) -> Next | None:
+    """Stable has no Ready endpoint while the canary serves: traffic never goes where nothing answers."""
+    if situation.stable_serves or not situation.serving or situation.candidate.weight == 0:
+        return None
+    message = "the stable revision has no ready pod; traffic stays as it is"
+    return situation.held(_unclocked(situation), Reason.NO_READY_ENDPOINT, message, None)
+
+
+def the_verdict_is_fail(situation: Situation) -> Next | None:
+    """Evidence proves that the candidate misses an objective."""
+    judgement = situation.judgement
+    if judgement is None or judgement.outcome is not Outcome.FAIL:
+        return None
+    return rolling_back(situation, Reason.OBJECTIVE_FAILED, judgement.detail)
+
+
+def the_canary_is_lost(situation: Situation) -> Next | None:
+    """No canary pod is Ready. The routers have dropped it already; its evidence and clock start anew."""
+    if situation.serving or situation.candidate.weight == 0:
+        return None
+    deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
+    state = _unclocked(situation, weight=0, deadline=deadline)
+    message = "the canary has no ready pod; it gets traffic again when one is ready and warm"
+    return situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
+
+
+def the_canary_stays_away(situation: Situation) -> Next | None:
+    """Pods that were lost, or that the next step needs, did not become ready and warm in time."""
+    deadline = situation.candidate.deadline
+    needed = situation.pods_needed(_awaited_step(situation))
+    if deadline is None or situation.now < deadline or len(situation.serving) >= needed:
+        return None
+    failure = failure_at_deadline(situation.children, len(situation.serving), needed)
+    lost = situation.step_state.passed_at is None and failure.cause is Reason.PROGRESS_DEADLINE_EXCEEDED
+    cause = Reason.CANARY_UNAVAILABLE if lost else failure.cause
+    return rolling_back(situation, cause, failure.message)
+
+
+def the_canary_is_below_strength(situation: Situation) -> Next | None:
+    """Some canary pods are gone: the rest carries more than its share, so nothing is judged meanwhile."""
+    needed = situation.pods_needed(situation.step_state.index)
+    ready = len(situation.serving)
+    if ready >= needed:
+        return None
+    deadline = situation.candidate.deadline or situation.after(
+        situation.candidate.plan.strategy.progress_deadline_seconds
+    )
+    state = _unclocked(situation, deadline=deadline)
+    message = f"{ready} of {needed} canary pods are ready and warm; the step's clock waits for all"
+    return situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
+
+
+def the_step_has_passed(situation: Situation) -> Next | None:
+    """The pass is recorded: the next step begins when its pods are warm, or the candidate is promoted."""
+    step = situation.step_state
+    if step.passed_at is None:
+        return None
+    index = step.index + 1
+    if index >= len(situation.candidate.plan.steps):
+        return decided_to_promote(situation)
+    if len(situation.serving) < situation.pods_needed(index):
+        return situation.wait(replace(situation.state, hold=None))
+    return situation.at_once(situation.with_candidate(step=StepState(index, situation.now), deadline=None))
+
+
+def the_weight_is_not_set(situation: Situation) -> Next | None:
+    """The step's pods are warm and the candidate has another weight than the step asks for."""
+    weight = weight_of_step(situation.step)
+    if situation.candidate.weight == weight:
+        return None
+    if not situation.stable_serves:
+        message = "the stable revision has no ready pod; the canary gets no traffic before it has"
+        return situation.held(situation.state, Reason.NO_READY_ENDPOINT, message, None)
+    return situation.at_once(_cleared(situation, weight=weight, deadline=None))
+
+
+def the_weight_is_not_in_force(situation: Situation) -> Next | None:
+    """The routers have not all acknowledged the step's weight: its clock has not started."""
+    step = situation.step_state
+    if step.acknowledged_at is not None:
+        return None
+    if situation.in_force:
+        clocked = replace(step, acknowledged_at=situation.now)
+        return situation.wait(_cleared(situation, step=clocked, deadline=None))
+    if situation.now < step.entered_at + timedelta(seconds=situation.timing.acknowledgement):
+        return situation.wait()
+    message = "not every Ready router has acknowledged the step's weight"
+    return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
+
+
+def the_verdict_is_pass(situation: Situation) -> Next | None:
+    """Everything that the step requires is shown, and its minimum time is over."""
+    judgement, step = situation.judgement, situation.step_state
+    if judgement is None or judgement.outcome is not Outcome.PASS or step.acknowledged_at is None:
+        return None
+    if situation.now < earliest_end(situation.step, step.acknowledged_at):
+        return None
+    passed = replace(step, passed_at=situation.now, judge=judgement.state)
+    deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
+    return situation.at_once(_cleared(situation, step=passed, deadline=deadline))
+
+
+def there_is_no_verdict(situation: Situation) -> Next | None:
+    """Undecided. Past the minimum time, or when evidence cannot be had, that is a hold; never a rollback."""
+    judgement, step = situation.judgement, situation.step_state
+    if judgement is None or step.acknowledged_at is None:
+        return None
+    state = situation.with_candidate(step=replace(step, judge=judgement.state))
+    early = situation.now < earliest_end(situation.step, step.acknowledged_at)
+    if early and judgement.reason not in HELD_AT_ONCE:
+        return situation.wait(replace(state, hold=None))
+    deadline = step.acknowledged_at + max_wait(situation.step)
+    return situation.held(state, judgement.reason, judgement.detail, deadline)
+
+
+CHECKS: tuple[Check, ...] = (
+    the_route_says_rolled_back,
+    nothing_could_take_over,
+    the_spec_has_moved_on,
+    the_verdict_is_fail,
+    its_pods_cannot_work,
+    the_canary_is_lost,
+    the_canary_stays_away,
+    the_canary_is_below_strength,
+    the_step_has_passed,
+    the_weight_is_not_set,
+    the_weight_is_not_in_force,
+    the_probe_has_failed,
+    the_probe_is_not_done,
+    the_verdict_is_pass,
+    there_is_no_verdict,
+)
+
+
+def _awaited_step(situation: Situation) -> int:
+    step = situation.step_state
+    return step.index if step.passed_at is None else step.index + 1
+
+
+def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
+    return replace(situation.with_candidate(**changes), hold=None)
+
+
+def _unclocked(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
+    """Return the state with the step begun anew: no clock, no pass, nothing judged yet."""
+    step = situation.step_state
+    entered = step.entered_at if step.acknowledged_at is None else situation.now
+    changes["step"] = StepState(step.index, entered, run=step.run)
+    return situation.with_candidate(**changes)
