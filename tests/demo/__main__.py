@@ -11,9 +11,9 @@ from pathlib import Path
 
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
-from stage.users import Users
 from stage.install import InstallError, install
 from stage.kubectl import Kubectl, KubectlError, NotInTimeError
+from stage.users import Users
 
 SCENES = ("first", "baseline", "good", "slow", "failing")
 

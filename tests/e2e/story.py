@@ -83,7 +83,8 @@ class Story:
     def until_step(self, service: Service, name: str) -> Object:
         """Wait until the routers have acknowledged a step's weight."""
         return self.kubectl.until(
-            KIND, service.name, lambda found: _step(found).get("name") == name and "enteredAt" in _step(found),
+            KIND, service.name,
+            lambda found: _step(found).get("name") == name and "enteredAt" in _step(found),
             seconds=ATTEMPT_SECONDS, what=f"at step {name}",
         )  # fmt: skip
 

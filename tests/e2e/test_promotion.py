@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from e2e.story import Story, restarts, says
+from stage.kubectl import Object
 from stage.service import WARM_UP, Service
 
 STEPS = (
@@ -26,7 +25,7 @@ def test_a_good_version_is_promoted_and_no_pod_restarts_and_no_request_fails(sto
     v1 = first["status"]["stable"]["revision"]
     weights: list[int] = []
 
-    def note_weight(rollout: Any) -> None:
+    def note_weight(rollout: Object) -> None:
         weight = (rollout["status"].get("traffic") or {}).get("weight") or {}
         weights.append(weight.get("desired", 0))
 
