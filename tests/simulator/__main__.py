@@ -27,8 +27,10 @@ async def serve(settings: Settings) -> int:
     if life.crash_at_start:
         _log("EngineCore failed to start (asked for by --sim-crash-at-start).")
         return 1
-    if await _waited(stopped, life.start_delay):
-        return 0
+    if life.start_delay:
+        _log(f"starting takes {life.start_delay:g} s")
+        if await _waited(stopped, life.start_delay):
+            return 0
     server = Server(settings)
     runner = web.AppRunner(
         server.application(),

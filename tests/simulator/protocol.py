@@ -104,6 +104,16 @@ def parse_completion(body: bytes) -> Generation:
     return _generation(fields, tokens, "max_tokens", default_max_tokens=16)
 
 
+def count_tokens(body: bytes) -> int:
+    """Length of the prompt in a body of ``/tokenize``, which may be of either kind.
+
+    Raises:
+        ApiError: Status 400, naming the field.
+    """
+    parse = parse_chat if "messages" in _object(body) else parse_completion
+    return len(parse(body).tokens)
+
+
 def _object(body: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(body)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 
 from aiohttp import web
@@ -12,10 +11,16 @@ from simulator.backend import Backend, RefusedError
 from simulator.chance import content_digest
 from simulator.exposition import Counter, Registry
 from simulator.faults import FaultError, changed
-from simulator.protocol import ApiError, Generation, error_object, parse_chat, parse_completion
+from simulator.protocol import (
+    ApiError,
+    Generation,
+    count_tokens,
+    error_object,
+    parse_chat,
+    parse_completion,
+)
 from simulator.replies import reset_connection, send_stream, send_whole
 from simulator.settings import Settings
-from simulator.tokens import tokenize
 from simulator.wire import Reply
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -127,15 +132,9 @@ class Server:
         return _json({"object": "list", "data": cards})
 
     async def _tokenize(self, request: web.Request) -> web.StreamResponse:
-        with suppress(ValueError, AttributeError, TypeError):
-            fields = await request.json()
-            if "messages" in fields:
-                count = len(parse_chat(await request.read()).tokens)
-            else:
-                count = len(tokenize(fields["prompt"]))
-            limit = self.settings.capacity.max_model_len
-            return _json({"count": count, "max_model_len": limit, "tokens": list(range(count))})
-        return _json(error_object(400, "Bad Request", "prompt or messages must be given"), 400)
+        count = count_tokens(await request.read())
+        limit = self.settings.capacity.max_model_len
+        return _json({"count": count, "max_model_len": limit, "tokens": list(range(count))})
 
     async def _health(self, _request: web.Request) -> web.StreamResponse:
         return web.Response()

@@ -1,0 +1,117 @@
+"""The process as Kubernetes meets it: exit codes, signals, ports that open late."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+TESTS = Path(__file__).parents[2]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def simulator(arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "simulator", "serve", "m", "--host", "127.0.0.1", "--port", str(port),
+        *arguments.split(),
+        env={**os.environ, "PYTHONPATH": str(TESTS)}, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def healthy(session: aiohttp.ClientSession, root: str) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            async with session.get(root + "/health") as reply:
+                assert reply.status == 200
+                return
+        except aiohttp.ClientConnectorError:
+            await asyncio.sleep(0.02)
+    raise TimeoutError("the simulator did not get healthy")
+
+
+async def test_a_wrong_argument_ends_the_process_with_code_2() -> None:
+    async with simulator("--max-sequences 3") as (process, _):
+        _, message = await process.communicate()
+    assert process.returncode == 2
+    assert b"vllm serve: error: unrecognized arguments: --max-sequences 3" in message
+
+
+async def test_crash_at_start_exits_with_code_1_without_opening_the_port() -> None:
+    async with simulator("--sim-crash-at-start") as (process, _):
+        _, message = await process.communicate()
+    assert process.returncode == 1
+    assert message.startswith(b"simulator: EngineCore failed to start")
+
+
+async def test_a_slow_start_refuses_connections_and_then_serves() -> None:
+    started = time.monotonic()
+    async with simulator("--sim-start-delay 1.5") as (_, root), aiohttp.ClientSession() as session:
+        await healthy(session, root)
+    assert time.monotonic() - started > 1.5
+
+
+async def test_sigterm_during_a_slow_start_ends_the_process_at_once() -> None:
+    async with simulator("--sim-start-delay 600") as (process, _):
+        assert process.stderr is not None
+        assert await process.stderr.readline() == b"simulator: starting takes 600 s\n"
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_sigterm_lets_open_streams_end_and_then_exits_with_code_0() -> None:
+    arguments = "--sim-ttft-ms 10 --sim-itl-ms 20 --sim-itl-sigma 0"
+    async with simulator(arguments) as (process, root), aiohttp.ClientSession() as session:
+        await healthy(session, root)
+        body = {"prompt": "a", "max_tokens": 50, "ignore_eos": True, "stream": True}
+        async with session.post(root + "/v1/completions", json=body) as reply:
+            first = await reply.content.readany()
+            process.send_signal(signal.SIGTERM)
+            text = first + await reply.content.read()
+        assert text.count(b"data: ") == 51
+        assert text.endswith(b"data: [DONE]\n\n")
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+async def test_crash_after_cuts_streams_and_exits_with_code_1() -> None:
+    arguments = "--sim-crash-after 0.7 --sim-ttft-ms 1 --sim-itl-ms 10"
+    async with simulator(arguments) as (process, root), aiohttp.ClientSession() as session:
+        await healthy(session, root)
+        body = {"prompt": "a", "max_tokens": 5000, "ignore_eos": True, "stream": True}
+        async with session.post(root + "/v1/completions", json=body) as reply:
+            with pytest.raises((aiohttp.ClientPayloadError, aiohttp.ClientOSError)):
+                await reply.content.read()
+        assert await asyncio.wait_for(process.wait(), 10) == 1
+
+
+async def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        async with simulator(f"--port {port}") as (process, _):
+            _, message = await process.communicate()
+    assert process.returncode == 1
+    assert message.decode().startswith(f"simulator: cannot listen on port {port}: ")
+    assert message.count(b"\n") == 1
