@@ -1,0 +1,52 @@
+"""Pulls results from probe workers: ``GET :9090/result``, then ``POST :9090/collected``."""
+
+from __future__ import annotations
+
+import logging
+
+import httpx
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from chaffinch.adapters.pods import PodUnavailableError, fetch, pod_url
+from chaffinch.ports.probe_results import Finished, Progress
+from chaffinch.probe.result import MAX_RESULT_BYTES
+
+log = logging.getLogger(__name__)
+
+
+class _Progress(BaseModel):
+    """What a worker answers while it works."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    stage: str = Field(max_length=64)
+    requests: int = Field(ge=0)
+
+
+class WorkerResults:
+    """Implements :class:`chaffinch.ports.probe_results.ProbeResults`."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def ask(self, address: str) -> Progress | Finished | None:
+        """Ask for the result: 200 has it, 503 tells how far the worker is."""
+        try:
+            status, body = await fetch(
+                self._client, "GET", pod_url(address, "/result"), most_bytes=MAX_RESULT_BYTES
+            )
+            if status == 200:
+                return Finished(body)
+            if status == 503:
+                progress = _Progress.model_validate_json(body)
+                return Progress(progress.stage, progress.requests)
+        except (PodUnavailableError, ValidationError):
+            return None
+        return None
+
+    async def collected(self, address: str) -> None:
+        """Let the worker go; if it does not hear it, it goes by itself later."""
+        try:
+            await fetch(self._client, "POST", pod_url(address, "/collected"), most_bytes=1024)
+        except PodUnavailableError:
+            log.info("a probe worker did not hear that its result was collected")

@@ -1,0 +1,175 @@
+"""Reads everything that a pass decides from, into one frozen value.
+
+Reads go to the API server and not to a cache, so a pass never decides on an object that is older than the
+operator's own last write. A read that fails becomes a word in ``problems`` and ends the gathering: with one of
+its reads missing a pass decides nothing, and more reads would only burden a server in trouble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chaffinch.api.v1alpha1.names import router_name
+from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_load_probe
+from chaffinch.api.v1alpha1.probe import LoadProbeSpec, LoadProbeStatus, ProbePhase
+from chaffinch.domain.baseline import probe_arm
+from chaffinch.domain.evidence import ArmEvidence, NoEvidence, Problem
+from chaffinch.domain.manifests.common import ENGINE
+from chaffinch.domain.names import COMPONENT_LABEL, ROLLOUT_LABEL, RolloutIdentity
+from chaffinch.domain.observation import (
+    BaselineSeen,
+    FrozenRevision,
+    Observation,
+    ProbeSeen,
+    RevisionSeen,
+    RouterPod,
+    RouterSeen,
+)
+from chaffinch.ports.cluster import Cluster, ClusterError, Kind, Kinds, Manifest, NotFoundError
+from chaffinch.ports.router import Routers
+from chaffinch.routing.envoy import COMPONENT as ROUTER
+from chaffinch.runtime.baseline_reading import BaselineReader, Comparison
+from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
+from chaffinch.runtime.reading import (
+    controller_uid,
+    creation_refusal,
+    frozen_revision_of,
+    pod_of,
+    revision_of,
+)
+from chaffinch.runtime.route_store import read_router
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What was read.
+
+    Attributes:
+        seen: For the decision.
+        deployments: The rollout's Deployments by name, for the writes that follow.
+    """
+
+    seen: Observation
+    deployments: Mapping[str, Manifest]
+
+
+class Gatherer:
+    """Reads on behalf of rollouts."""
+
+    def __init__(self, cluster: Cluster, routers: Routers) -> None:
+        self._cluster = cluster
+        self._routers = routers
+        self._baselines = BaselineReader(cluster)
+
+    async def gather(self, rollout: RolloutIdentity, attempt: int, comparison: Comparison | None) -> Gathered:
+        """Read everything but the evidence of live traffic.
+
+        Args:
+            rollout: Whose.
+            attempt: The newest attempt; LoadProbes of earlier ones do not matter any more.
+            comparison: The baseline to read, and what it is to be compared with.
+
+        Returns:
+            What was seen; with a problem named, the rest may be missing.
+        """
+        try:
+            return await self._gather(rollout, attempt, comparison)
+        except ClusterError as error:
+            return Gathered(Observation(rollout, problems=(str(error),)), {})
+
+    async def _gather(
+        self, rollout: RolloutIdentity, attempt: int, comparison: Comparison | None
+    ) -> Gathered:
+        labels = {ROLLOUT_LABEL: rollout.name}
+        deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
+        kept = await self._owned(Kinds.CONTROLLER_REVISION, rollout, labels)
+        pods = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
+        revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
+        router, taken = await self._router(rollout, _of_component(pods, ROUTER))
+        seen = Observation(
+            rollout,
+            revisions=revisions,
+            router=router,
+            probes=await self._probes(rollout, labels, attempt),
+            baseline=await self._baseline(rollout, comparison, revisions),
+            taken=taken,
+        )
+        return Gathered(seen, {found["metadata"]["name"]: found for found in deployments})
+
+    async def _owned(self, kind: Kind, rollout: RolloutIdentity, labels: Mapping[str, str]) -> list[Manifest]:
+        found = await self._cluster.list(kind, rollout.namespace, labels)
+        return [one for one in found if controller_uid(one) == rollout.uid]
+
+    async def _router(
+        self, rollout: RolloutIdentity, pods: Sequence[Manifest]
+    ) -> tuple[RouterSeen, tuple[str, ...]]:
+        name = router_name(rollout.name)
+        try:
+            config_map = await self._cluster.get(Kinds.CONFIG_MAP, rollout.namespace, name)
+        except NotFoundError:
+            config_map = None
+        if config_map is not None and controller_uid(config_map) != rollout.uid:
+            return RouterSeen(), (f"{Kinds.CONFIG_MAP.kind}/{name}",)
+        found = [pod_of(pod) for pod in pods]
+        addresses = {pod.name: pod.ip for pod in found if pod.serves and pod.ip}
+        said = await self._routers.acknowledgements(addresses)
+        seen = tuple(RouterPod(pod.name, pod.serves, said.get(pod.name)) for pod in found)
+        return read_router(config_map, seen, rollout.uid), ()
+
+    async def _probes(
+        self, rollout: RolloutIdentity, labels: Mapping[str, str], attempt: int
+    ) -> tuple[ProbeSeen, ...]:
+        probes = await self._owned(Kinds.PROBE, rollout, labels)
+        return tuple([await self._probe(one) for one in probes if one["spec"].get("attempt") == attempt])
+
+    async def _probe(self, manifest: Manifest) -> ProbeSeen:
+        status = LoadProbeStatus.model_validate(manifest.get("status") or {})
+        phase = status.phase or ProbePhase.PENDING
+        try:
+            result = await self._result(manifest, parse_load_probe(manifest), status)
+        except (InvalidSpec, UnusableProfileError):
+            result = NoEvidence(
+                Problem.NOT_COMPARABLE, "the load profile of the probe cannot be read any more"
+            )
+        metadata = manifest["metadata"]
+        return ProbeSeen(metadata["name"], metadata["uid"], phase, status.finished_at, result)
+
+    async def _result(
+        self, manifest: Manifest, spec: LoadProbeSpec, status: LoadProbeStatus
+    ) -> ArmEvidence | NoEvidence | None:
+        if status.phase is not ProbePhase.SUCCEEDED or spec.profile is None or status.result is None:
+            return None
+        profile = await find_profile(self._cluster, manifest["metadata"]["namespace"], spec.profile)
+        return probe_arm(status.result, profile.gate_stage)
+
+    async def _baseline(
+        self, rollout: RolloutIdentity, comparison: Comparison | None, revisions: Sequence[RevisionSeen]
+    ) -> BaselineSeen | None:
+        if comparison is None:
+            return None
+        measured = next((one.frozen for one in revisions if one.revision == comparison.revision), None)
+        return await self._baselines.read(rollout.namespace, comparison, measured)
+
+
+def _of_component(pods: Sequence[Manifest], component: str) -> list[Manifest]:
+    return [pod for pod in pods if pod["metadata"]["labels"].get(COMPONENT_LABEL) == component]
+
+
+def _revisions(
+    kept: Sequence[Manifest], deployments: Sequence[Manifest], pods: Sequence[Manifest]
+) -> tuple[RevisionSeen, ...]:
+    frozen: dict[str, FrozenRevision] = {revision_of(one): frozen_revision_of(one) for one in kept}
+    engines = {revision_of(one): one for one in deployments if revision_of(one)}
+    named = sorted({*frozen, *engines, *(revision_of(pod) for pod in pods)} - {""})
+    return tuple(_revision(name, frozen.get(name), engines.get(name), pods) for name in named)
+
+
+def _revision(
+    name: str, frozen: FrozenRevision | None, deployment: Manifest | None, pods: Sequence[Manifest]
+) -> RevisionSeen:
+    mine = sorted((pod_of(pod) for pod in pods if revision_of(pod) == name), key=lambda pod: pod.name)
+    if deployment is None:
+        return RevisionSeen(name, frozen, None, tuple(mine))
+    replicas = int(deployment["spec"].get("replicas") or 0)
+    return RevisionSeen(name, frozen, replicas, tuple(mine), creation_refusal(deployment))

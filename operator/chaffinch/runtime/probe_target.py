@@ -1,0 +1,120 @@
+"""Whom a load probe measures: from the names in its spec to addresses of pods that are ready now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_profile, parse_rollout
+from chaffinch.api.v1alpha1.probe import CANDIDATE, STABLE, ProbeTarget
+from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
+from chaffinch.domain.manifests.common import ENGINE, ENGINE_PORT
+from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABEL
+from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
+from chaffinch.probe.plan import prompt_mix
+from chaffinch.probe.profiles import BUILT_IN
+from chaffinch.runtime.reading import controller_uid, pod_of
+
+
+class NotYetError(Exception):
+    """The target is not there yet; the text says what is missing. Worth asking again."""
+
+
+class UnusableProfileError(Exception):
+    """The profile is missing, broken, or asks for more than the model takes; the text names the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Whom to measure.
+
+    Attributes:
+        rollout: The rollout object.
+        spec: Its spec.
+        revision: The revision that the target stands for now.
+        urls: One base URL per pod.
+    """
+
+    rollout: Manifest
+    spec: InferenceRolloutSpec
+    revision: str
+    urls: tuple[str, ...]
+
+
+async def find_target(cluster: Cluster, namespace: str, target: ProbeTarget) -> Target:
+    """Resolve a target.
+
+    Raises:
+        NotYetError: If the rollout, the revision or a ready pod is missing.
+    """
+    try:
+        rollout = await cluster.get(Kinds.ROLLOUT, namespace, target.rollout)
+        spec = parse_rollout(rollout)
+    except NotFoundError:
+        raise NotYetError(f"There is no rollout {target.rollout} in this namespace.") from None
+    except InvalidSpec:
+        raise NotYetError(f"The spec of rollout {target.rollout} is not valid; see its conditions.") from None
+    revision = _revision(rollout, target)
+    urls = await _urls(cluster, rollout, revision, target.pods)
+    return Target(rollout, spec, revision, urls)
+
+
+async def find_profile(cluster: Cluster, namespace: str, name: str) -> ProbeProfileSpec:
+    """Return a profile by the name that specs use: a built-in, or a ProbeProfile of the namespace.
+
+    Raises:
+        UnusableProfileError: If it cannot be used.
+    """
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    try:
+        return parse_profile(await cluster.get(Kinds.PROFILE, namespace, name))
+    except NotFoundError:
+        known = ", ".join(sorted(BUILT_IN))
+        raise UnusableProfileError(
+            f"spec.profile: there is no ProbeProfile {name}; create it, or use {known}."
+        ) from None
+    except InvalidSpec as error:
+        raise UnusableProfileError(f"ProbeProfile {name}: {error}") from None
+
+
+def check_fit(profile: ProbeProfileSpec, spec: InferenceRolloutSpec) -> None:
+    """Refuse a profile whose longest request is longer than the engine's context.
+
+    Raises:
+        UnusableProfileError: If it is.
+    """
+    most = spec.engine.args.max_model_len if spec.engine.args else None
+    longest = max(tokens for tokens, _ in prompt_mix(profile.prompt)) + profile.output.tokens
+    if most is not None and longest > most:
+        raise UnusableProfileError(
+            f"spec.profile: its longest request has {longest} tokens, and the engine's maxModelLen is {most};"
+            " use a profile with shorter prompts."
+        )
+
+
+def _revision(rollout: Manifest, target: ProbeTarget) -> str:
+    status = rollout.get("status") or {}
+    named = {STABLE: "stable", CANDIDATE: "candidate"}.get(target.revision)
+    revision = target.revision if named is None else (status.get(named) or {}).get("revision")
+    if not revision:
+        raise NotYetError(f"Rollout {target.rollout} has no {target.revision} revision now.")
+    return str(revision)
+
+
+async def _urls(cluster: Cluster, rollout: Manifest, revision: str, only: tuple[str, ...]) -> tuple[str, ...]:
+    metadata = rollout["metadata"]
+    labels = {COMPONENT_LABEL: ENGINE, ROLLOUT_LABEL: metadata["name"], REVISION_LABEL: revision}
+    owners = {
+        controller_uid(found) for found in await cluster.list(Kinds.DEPLOYMENT, metadata["namespace"], labels)
+    }
+    if owners != {metadata["uid"]}:
+        raise NotYetError(f"Revision {revision} of rollout {metadata['name']} has no Deployment.")
+    found = await cluster.list(Kinds.POD, metadata["namespace"], labels)
+    pods = [pod for pod in map(pod_of, found) if pod.serves and pod.ip]
+    ready = [pod for pod in pods if not only or pod.name in only]
+    if not ready or len(ready) < len(only):
+        missing = ", ".join(sorted(set(only) - {pod.name for pod in ready})[:4])
+        what = f"pod {missing}" if missing else "any pod"
+        raise NotYetError(f"Revision {revision}: waiting for {what} to become ready.")
+    return tuple(f"http://{pod.ip}:{ENGINE_PORT}" for pod in sorted(ready, key=lambda pod: pod.name))

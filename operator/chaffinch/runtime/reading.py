@@ -1,0 +1,117 @@
+"""From objects of the API server to values of the domain: pure, and suspicious of what is not there.
+
+An absent field is read as the state in which nothing may be concluded from it: a pod without a Ready
+condition is not ready, a Deployment without a count has no pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from chaffinch.domain.manifests.common import ENGINE
+from chaffinch.domain.names import REVISION_LABEL
+from chaffinch.domain.observation import CreationRefusal, FrozenRevision, Pod, Termination
+from chaffinch.ports.cluster import Manifest
+
+_LONGEST_WORD = 64
+
+
+def controller_uid(manifest: Manifest) -> str | None:
+    """Return the uid of the controller that owns an object, if it has one."""
+    owners = manifest["metadata"].get("ownerReferences") or ()
+    return next((owner.get("uid") for owner in owners if owner.get("controller")), None)
+
+
+def revision_of(manifest: Manifest) -> str:
+    """Return the revision that an object is labelled with; empty if it is not."""
+    return str((manifest["metadata"].get("labels") or {}).get(REVISION_LABEL, ""))
+
+
+def moment(text: object) -> datetime | None:
+    """Read a time of the API server; None if there is none."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        return None
+
+
+def pod_of(manifest: Manifest) -> Pod:
+    """Read an engine pod."""
+    metadata, status = manifest["metadata"], manifest.get("status") or {}
+    ready = _condition(status, "Ready")
+    scheduled = _condition(status, "PodScheduled")
+    container = _container(status.get("containerStatuses") or ())
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    return Pod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        created=datetime.fromisoformat(metadata["creationTimestamp"]),
+        ip=status.get("podIP") or None,
+        ready=ready.get("status") == "True",
+        ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
+        restarts=int(container.get("restartCount") or 0),
+        waiting=_word(waiting.get("reason")),
+        last_termination=_termination(container),
+        unschedulable=scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable",
+        terminating="deletionTimestamp" in metadata,
+        failed=(_word(status.get("reason")) or "Failed") if status.get("phase") == "Failed" else None,
+    )
+
+
+def creation_refusal(deployment: Manifest) -> CreationRefusal | None:
+    """Say why the API server refuses a Deployment's pods, if it does.
+
+    The controller reports the refusal only as text; it is looked at to tell a quota from the rest.
+    """
+    condition = _condition(deployment.get("status") or {}, "ReplicaFailure")
+    if condition.get("status") != "True":
+        return None
+    quota = "exceeded quota" in str(condition.get("message"))
+    return CreationRefusal.QUOTA if quota else CreationRefusal.ADMISSION
+
+
+def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == kind:
+            found: Mapping[str, Any] = condition
+            return found
+    return {}
+
+
+def _container(statuses: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next((status for status in statuses if status.get("name") == ENGINE), {})
+
+
+def _termination(container: Mapping[str, Any]) -> Termination | None:
+    """Return how the container ended: now, if it is not running, or else the last time."""
+    for state in ("state", "lastState"):
+        ended = (container.get(state) or {}).get("terminated")
+        if ended:
+            return Termination(int(ended.get("exitCode") or 0), _word(ended.get("reason")) or "Error")
+    return None
+
+
+def _word(value: object) -> str | None:
+    # Reasons are single words of Kubernetes; anything else is nobody's reason.
+    fits = isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD and value.isascii() and value.isalnum()
+    return str(value) if fits else None
+
+
+def frozen_revision_of(manifest: Manifest) -> FrozenRevision:
+    """Read a ControllerRevision.
+
+    Raises:
+        KeyError: If it is not one of ours.
+    """
+    data = manifest["data"]
+    return FrozenRevision(
+        number=int(manifest["revision"]),
+        hash_version=int(data["hashVersion"]),
+        template=data["template"],
+        spec=data["spec"],
+        startup_seconds=int(data["startupSeconds"]),
+    )
