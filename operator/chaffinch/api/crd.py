@@ -58,7 +58,8 @@ def _object_schema(kind: Kind) -> Schema:
     properties: Schema = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},
-        "metadata": {"type": "object"},
+        # Only what is declared can be blamed by a rule; a name is a DNS subdomain in any case.
+        "metadata": {"type": "object", "properties": {"name": {"type": "string", "maxLength": 253}}},
         "spec": spec,
     }
     if kind.status is not None:
@@ -69,7 +70,9 @@ def _object_schema(kind: Kind) -> Schema:
         "required": ["spec"],
         "properties": properties,
         "x-kubernetes-validations": [
-            {"rule": rule.cel, "message": rule.message} for rule in OBJECT_RULES if rule.model is kind.spec
+            {"rule": rule.cel, "message": rule.message, "fieldPath": f".{rule.field}"}
+            for rule in OBJECT_RULES
+            if rule.model is kind.spec
         ],
     }
 

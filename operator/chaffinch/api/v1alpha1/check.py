@@ -52,5 +52,5 @@ def _repeated_names(items: tuple[object, ...], path: str) -> Iterator[Problem]:
     for index, item in enumerate(items):
         name = getattr(item, "name", None)
         if name in seen:
-            yield Problem(f"{path}[{index}].name", f"Duplicate value: {name!r} is the name of another item")
+            yield Problem(f"{path}[{index}]", f"Duplicate value: another item has the name {name!r} too")
         seen.add(name)

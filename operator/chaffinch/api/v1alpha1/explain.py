@@ -29,8 +29,9 @@ _SENTENCES = {
 
 def field_path(root: str, location: tuple[int | str, ...]) -> str:
     """Return the path of a field as Kubernetes writes it, such as ``spec.objectives[0].max``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "[key]")
-    return root + "".join(parts)
+    # pydantic marks a bad key of a map so; the API server blames the map.
+    fields = location[:-2] if location[-1:] == ("[key]",) else location
+    return root + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fields)
 
 
 def explanation_of(error: ErrorDetails) -> str:

@@ -81,5 +81,5 @@ def resource_amount(amount: int | str) -> Fraction:
     """
     match = _RESOURCE_AMOUNT.fullmatch(str(amount))
     if match is None or isinstance(amount, bool):
-        raise ValueError(f"{amount!r} is not a resource amount: write a number such as 4, 500m or 16Gi")
+        raise ValueError(f"{amount!r} is not allowed: write a resource amount such as 4, 500m or 16Gi")
     return Fraction(match[1]) * _FACTOR_OF_SUFFIX[match[2] or ""]

@@ -97,6 +97,8 @@ class Reason(_Explained):
 
     SUFFICIENT = "Sufficient", "There is enough evidence, and it was decided."
     JUDGING = "Judging", "Evidence is coming in; it is not enough yet."
+    UNDERPOWERED = "Underpowered", "All requests were counted, and they were too few to decide."
+    TOO_QUIET = "TooQuiet", "Too few requests came in the time that the step may take."
     BELOW_FLOOR = "BelowFloor", "There are fewer requests than the objective can be judged from at all."
     NO_DATA = "NoData", "There are no measurements of the revision."
     STALE_DATA = "StaleData", "The newest measurements are too old."

@@ -128,8 +128,9 @@ RULES: tuple[Rule[Any], ...] = (
         message="an extra argument repeats one that has a typed field or that the operator sets: "
         "use engine.args or model instead, or leave it out (such as --tensor-parallel-size, "
         "--served-model-name, --host, --port, --api-key)",
-        cel="!has(self.extraArgs) || self.extraArgs.all(a, !a.startsWith('-') || "
-        f"!{quoted(RESERVED_FLAGS)}.exists(f, f.startsWith(a.split('=', 2)[0].replace('_', '-'))))",
+        cel="!has(self.extraArgs) || self.extraArgs.filter(a, a.startsWith('-'))"
+        ".map(a, a.find('^[^=]*').replace('_', '-'))"
+        f".all(f, !{quoted(RESERVED_FLAGS)}.exists(r, r.startsWith(f)))",
         holds=lambda engine: not any(_is_reserved(argument) for argument in engine.extra_args),
     ),
     Rule(

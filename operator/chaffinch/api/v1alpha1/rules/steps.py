@@ -46,6 +46,7 @@ def _is_duration(field: str) -> str:
     return f"{field}.matches({raw(DURATION_PATTERN)})"
 
 
+_FOR = "self.__for__"  # CEL reserves the word
 _STARTUP = "self.pod.startupSeconds"
 _DEADLINE = "self.strategy.progressDeadline"
 
@@ -61,8 +62,8 @@ RULES: tuple[Rule[Any], ...] = (
         model=CanaryAction,
         field=".maxWait",
         message="maxWait may not be shorter than for",
-        cel=f"!has(self.maxWait) || !{_is_duration('self.maxWait')} || !{_is_duration('self.for')} || "
-        "duration(self.maxWait) >= duration(self.for)",
+        cel=f"!has(self.maxWait) || !{_is_duration('self.maxWait')} || !{_is_duration(_FOR)} || "
+        f"duration(self.maxWait) >= duration({_FOR})",
         holds=_max_wait_covers_for,
     ),
     Rule(

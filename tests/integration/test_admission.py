@@ -1,0 +1,147 @@
+"""The CRDs on a real API server: what it takes, what it refuses, and in which words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from chaffinch.api.kinds import KINDS, Kind
+from chaffinch.api.v1alpha1.common import GROUP
+from examples import Example, invalid_examples, valid_examples
+from localcluster.fixtures import Kubectl, KubectlError
+
+if TYPE_CHECKING:
+    from localcluster import Cluster
+
+pytestmark = pytest.mark.cluster
+
+_CRDS = Path(__file__).parents[2] / "crds"
+_BY_STEM = {str(example): example.body for example in valid_examples()}
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: Cluster) -> Kubectl:
+    """kubectl in the namespace `default`, with the CRDs of the working tree installed."""
+    admin = Kubectl(cluster, "default")
+    admin("apply", "--server-side", "--force-conflicts", "-f", str(_CRDS))
+    admin("wait", "--for=condition=Established", "--timeout=30s", "-f", str(_CRDS))
+    return admin
+
+
+@pytest.fixture
+def within(admin: Kubectl, namespace: str) -> Kubectl:
+    """kubectl in a namespace of the test's own, with the CRDs installed."""
+    return Kubectl(admin.cluster, namespace)
+
+
+def create(kubectl: Kubectl, body: dict[str, Any], *words: str) -> None:
+    kubectl("create", "--validate=strict", *words, "-f", "-", stdin=json.dumps(body))
+
+
+def replace_spec(kubectl: Kubectl, body: dict[str, Any], **fields: object) -> None:
+    changed = {**body, "spec": {**body["spec"], **fields}}
+    kubectl("replace", "--validate=strict", "-f", "-", stdin=json.dumps(changed))
+
+
+def printed_columns(kubectl: Kubectl, *words: str) -> dict[str, str]:
+    """Return what `kubectl get` prints for one object, by heading; columns are two blanks apart."""
+    heading, row = kubectl("get", *words).splitlines()
+    starts = [
+        index
+        for index in range(len(heading))
+        if heading[index] != " " and heading[index - 1 : index] in ("", " ")
+    ]
+    ends = [*starts[1:], None]
+    return {
+        heading[start:end].strip(): row[start:end].strip() for start, end in zip(starts, ends, strict=True)
+    }
+
+
+@pytest.mark.parametrize("example", valid_examples(), ids=str)
+def test_a_valid_example_is_taken(admin: Kubectl, example: Example) -> None:
+    create(admin, example.body, "--dry-run=server")
+
+
+@pytest.mark.parametrize("example", invalid_examples(), ids=str)
+def test_an_invalid_example_is_refused_with_the_field_and_the_rule(admin: Kubectl, example: Example) -> None:
+    with pytest.raises(KubectlError) as refusal:
+        create(admin, example.body, "--dry-run=server")
+    assert example.field in str(refusal.value)
+    assert example.expect in str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_kind_is_known_by_its_short_name_and_its_category(admin: Kubectl, kind: Kind) -> None:
+    assert admin("get", kind.short, "--ignore-not-found") == ""
+    resources = admin("api-resources", f"--api-group={GROUP}", "--categories=chaffinch", "-o", "name").split()
+    assert f"{kind.plural}.{GROUP}" in resources
+
+
+def test_a_stored_spec_is_what_its_user_wrote(within: Kubectl) -> None:
+    body = _BY_STEM["rollout-minimal"]
+    create(within, body)
+    assert within.get("iro", "chat")["spec"] == body["spec"]
+
+
+def test_a_frozen_baseline_cannot_be_changed(within: Kubectl) -> None:
+    body = _BY_STEM["baseline"]
+    create(within, body)
+    with pytest.raises(KubectlError, match="a baseline is frozen: create another version instead"):
+        replace_spec(within, body, digest="sha256:" + "3" * 64)
+
+
+def test_a_load_probe_cannot_be_changed(within: Kubectl) -> None:
+    body = _BY_STEM["loadprobe-profile"]
+    create(within, body)
+    with pytest.raises(KubectlError, match="a load probe is one run: create another instead"):
+        replace_spec(within, body, profile="heavy/v1")
+
+
+def test_replicas_are_read_and_set_through_the_scale_subresource(within: Kubectl) -> None:
+    create(within, _BY_STEM["rollout-minimal"])
+    status = {"status": {"replicas": 2, "selector": "chaffinch.dev/revision=0a1b2c3d"}}
+    within("patch", "iro", "chat", "--subresource=status", "--type=merge", "-p", json.dumps(status))
+    within("scale", "iro", "chat", "--replicas=5")
+    scale = within.get("iro", "chat", "--subresource=scale")
+    assert scale["spec"] == {"replicas": 5}
+    assert scale["status"] == {"replicas": 2, "selector": "chaffinch.dev/revision=0a1b2c3d"}
+    with pytest.raises(KubectlError, match="should be less than or equal to 64"):
+        within("scale", "iro", "chat", "--replicas=65")
+
+
+def test_kubectl_prints_where_a_rollout_is(within: Kubectl) -> None:
+    create(within, _BY_STEM["rollout-minimal"])
+    now = "2026-03-01T12:00:00Z"
+    ready = {
+        "type": "Ready",
+        "status": "False",
+        "reason": "RolloutInProgress",
+        "message": "95 % on 58be2000.",
+        "observedGeneration": 1,
+        "lastTransitionTime": now,
+    }
+    step = {"name": "canary-5", "index": 1, "of": 3, "enteredAt": now}
+    status = {
+        "phase": "Progressing",
+        "stable": {"revision": "58be2000", "since": now, "replicas": 2, "ready": 2},
+        "rollout": {"id": "r", "stage": "Stepping", "startedAt": now, "step": step},
+        "traffic": {"sequence": 1, "weight": {"step": 500, "desired": 500, "percent": "5%"}},
+        "conditions": [ready],
+    }
+    within(
+        "patch", "iro", "chat", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
+    )
+    printed = printed_columns(within, "iro", "chat")
+    assert printed.pop("AGE")
+    assert printed == {
+        "NAME": "chat",
+        "PHASE": "Progressing",
+        "STEP": "canary-5",
+        "WEIGHT": "5%",
+        "STABLE": "58be2000",
+        "READY": "False",
+        "REASON": "RolloutInProgress",
+    }
