@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.domain.verdict.looks import floor_of, log_alpha, next_look
@@ -28,6 +28,7 @@ def test_the_next_look_is_the_first_count_beyond_the_last(looked_at: int, follow
     assert next_look(150, looked_at) == following
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**9))
 def test_the_next_look_always_lies_ahead_and_never_more_than_half(looked_at: int) -> None:
     assert looked_at < next_look(150, looked_at) <= max(150, math.ceil(looked_at * 1.5) + 1)

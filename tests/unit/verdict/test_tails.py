@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import comb
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.domain.verdict import tails
@@ -22,6 +22,7 @@ def exact_binomial_upper(x: int, trials: int, share: Fraction) -> Fraction:
     )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_hypergeometric_tails_equal_exact_fractions(data: st.DataObject) -> None:
     total = data.draw(st.integers(1, 60))
@@ -34,6 +35,7 @@ def test_hypergeometric_tails_equal_exact_fractions(data: st.DataObject) -> None
     assert math.exp(tails.log_hypergeometric_lower(x, marked, drawn, total)) == pytest.approx(float(lower))
 
 
+@settings(deadline=None)
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 99))
 def test_binomial_tails_equal_exact_fractions(trials: int, x: int, percent: int) -> None:
     x = min(x, trials)
