@@ -9,7 +9,8 @@
     judgement   = assess(state, seen, now)                   # None if there is nothing to judge
     outcome     = step(spec, state, seen, judgement, now, timing=timing)
     wanted      = desired(spec, outcome.state, seen)         # route, manifests, scale-downs, deletions
-    status      = status_of(spec, generation, previous_status, outcome.state, seen, judgement, now)
+    view        = View(spec, outcome.state, seen, judgement, now)
+    status      = status_of(view, generation, previous_status)   # module rollout_status
     events      = events_of(state, outcome.state)
 
     STATUS_FIRST: status, manifests, route, scale-downs, deletions

@@ -10,6 +10,7 @@ from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import LastAttempt, RolloutState
+from chaffinch.domain.wording import clip
 
 ENVIRONMENT = frozenset({Reason.UNSCHEDULABLE, Reason.CANARY_UNAVAILABLE})
 """Troubles that say nothing about the revision: it is tried again by itself, after a while."""
@@ -19,7 +20,7 @@ NOT_REMEMBERED = ENVIRONMENT | {Reason.SUPERSEDED}
 
 def rolling_back(situation: Situation, cause: str, message: str) -> Next:
     """Decide to roll back: the route takes all traffic off the candidate before anything else is written."""
-    decision = Decision(DecisionKind.ROLLBACK, cause, situation.now, message)
+    decision = Decision(DecisionKind.ROLLBACK, cause, situation.now, clip(message))
     return situation.at_once(rolled_back_by(situation, decision), WriteOrder.ROUTE_FIRST)
 
 

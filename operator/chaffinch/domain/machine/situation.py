@@ -17,6 +17,7 @@ from chaffinch.domain.route import Decision
 from chaffinch.domain.state import Candidate, Hold, RolloutState, StepState, WarmUp
 from chaffinch.domain.timing import Timing
 from chaffinch.domain.verdict import Judgement
+from chaffinch.domain.wording import clip
 
 
 class CandidateChanges(TypedDict, total=False):
@@ -119,9 +120,9 @@ class Situation:
         """Hold for a reason. Since when, and until when, stay as they were if the reason is the same."""
         hold = self.state.hold
         if hold is not None and hold.reason == reason:
-            hold = replace(hold, message=message)
+            hold = replace(hold, message=clip(message))
         else:
-            hold = Hold(reason, self.now, deadline, message)
+            hold = Hold(reason, self.now, deadline, clip(message))
         return self.wait(replace(state, hold=hold))
 
 

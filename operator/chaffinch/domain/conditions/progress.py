@@ -1,0 +1,171 @@
+"""The conditions about work: is some under way (Reconciling), is a person needed (Stalled), how did the
+last attempt end (Promoted)?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.domain.conditions.view import Finding, View, false, true, unknown
+from chaffinch.domain.state import Candidate
+from chaffinch.domain.wording import (
+    DO_NOTHING,
+    moment,
+    next_step,
+    pods,
+    ready_pods,
+    sentences,
+    step_title,
+    until,
+)
+
+_DO_AFTER_FAILURE = "Not retried. Do: change the spec, or set it back to the stable revision's"
+
+
+def reconciling(view: View) -> Finding:
+    """Say whether work is in progress, and what comes next."""
+    candidate = view.state.candidate
+    if view.stalled_by is not None:
+        return false(view.stalled_by, sentences(view.traffic, "See the condition Stalled"))
+    if candidate is None:
+        return _idle(view)
+    if view.state.stage is RolloutStage.ROLLING_BACK:
+        why = candidate.decision.message if candidate.decision else ""
+        return true(
+            Reason.ROLLING_BACK,
+            sentences(view.traffic, f"{candidate.revision} is taken out: {why}", DO_NOTHING),
+        )
+    if view.state.hold is not None:
+        hold = view.state.hold
+        return true(
+            Reason.HOLDING,
+            sentences(
+                _title(view, candidate), f"{hold.reason}: {hold.message}", until(hold.deadline), DO_NOTHING
+            ),
+        )
+    return _moving(view, candidate)
+
+
+def stalled(view: View) -> Finding:
+    """Say whether a person is needed, why, and what to do."""
+    reason = view.stalled_by
+    if reason is None:
+        return false(Reason.AS_EXPECTED, DO_NOTHING)
+    where = _title(view, view.state.candidate) if view.state.candidate else view.traffic
+    explain = _EXPLANATIONS.get(reason, _explain_hold)
+    return true(reason, sentences(where, *explain(view)))
+
+
+def _explain_name_taken(view: View) -> tuple[str, ...]:
+    why = f"{', '.join(view.seen.taken[:3])} belongs to someone else; nothing is written"
+    return why, "Do: delete or rename it, or rename the rollout"
+
+
+def _explain_rolled_back(view: View) -> tuple[str, ...]:
+    return _last_attempt(view), _DO_AFTER_FAILURE
+
+
+def _explain_failed_before(view: View) -> tuple[str, ...]:
+    return f"{view.revision} failed in an earlier attempt", _DO_AFTER_FAILURE
+
+
+def _explain_status_lost(view: View) -> tuple[str, ...]:
+    return _hold(view), "Do: restore the ConfigMap, or create the rollout anew"
+
+
+def _explain_tampered(view: View) -> tuple[str, ...]:
+    detail = view.seen.baseline.detail if view.seen.baseline else ""
+    return f"The baseline was altered, nothing advances: {detail}", "Do: restore it, or name another version"
+
+
+def _explain_hold(view: View) -> tuple[str, ...]:
+    return _hold(view), "Goes on by itself when that ends. Do: look into it"
+
+
+_EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
+    Reason.NAME_TAKEN: _explain_name_taken,
+    Reason.STATUS_LOST: _explain_status_lost,
+    Reason.ROLLED_BACK: _explain_rolled_back,
+    Reason.REVISION_PREVIOUSLY_FAILED: _explain_failed_before,
+    Reason.BASELINE_TAMPERED: _explain_tampered,
+}
+
+
+def promoted(view: View) -> Finding:
+    """Say how the last attempt ended; Unknown while one runs."""
+    candidate, last, hold = view.state.candidate, view.state.last_attempt, view.state.hold
+    if candidate is not None:
+        if view.state.stage is RolloutStage.ROLLING_BACK and candidate.decision is not None:
+            why = f"{candidate.revision}: {candidate.decision.message}"
+            return false(candidate.decision.cause, sentences(view.traffic, why))
+        if view.state.stable is None and hold is not None:
+            return false(hold.reason, sentences(view.traffic, hold.message))
+        return unknown(Reason.IN_PROGRESS, sentences(_title(view, candidate)))
+    if last is None:
+        return unknown(Reason.NOT_OBSERVED, "No attempt is known of.")
+    if last.outcome is Outcome.PROMOTED:
+        at = f"{last.revision} was promoted at {moment(last.ended_at)}: {last.message}"
+        return true(Reason.AS_EXPECTED, sentences(at))
+    return false(last.cause, sentences(_last_attempt(view)))
+
+
+def _idle(view: View) -> Finding:
+    stable = view.state.stable
+    if not view.spec_serves or stable is None:
+        return true(
+            Reason.DEPLOYING, sentences(view.traffic, f"An attempt of {view.revision} is about to start")
+        )
+    wanted, there = view.spec.replicas, view.seen.revision(stable.revision).desired_replicas
+    now_ready = ready_pods(view.seen, stable.revision)
+    if there != wanted or now_ready != wanted:
+        return true(
+            Reason.SCALING, sentences(view.traffic, f"{now_ready} of {pods(wanted)} are ready", DO_NOTHING)
+        )
+    return false(Reason.AS_EXPECTED, sentences(view.traffic, DO_NOTHING))
+
+
+def _moving(view: View, candidate: Candidate) -> Finding:
+    title = _title(view, candidate)
+    if view.state.stage is RolloutStage.PROMOTING:
+        return true(
+            Reason.PROMOTING, sentences(title, f"{candidate.revision} takes over as stable", DO_NOTHING)
+        )
+    if view.state.stage is RolloutStage.DEPLOYING:
+        if candidate.warm_up is not None:
+            why = f"{pods(len(candidate.warm_up.pods))} of {candidate.revision} are being warmed"
+            return true(
+                Reason.WARMING_UP,
+                sentences(title, why, until(candidate.deadline), next_step(candidate), DO_NOTHING),
+            )
+        why = f"pods of {candidate.revision} are being started"
+        return true(
+            Reason.DEPLOYING,
+            sentences(title, why, until(candidate.deadline), next_step(candidate), DO_NOTHING),
+        )
+    return true(Reason.STEPPING, sentences(title, _why(view, candidate), next_step(candidate), DO_NOTHING))
+
+
+def _why(view: View, candidate: Candidate) -> str:
+    if candidate.step is not None and candidate.step.passed_at is not None:
+        return "Passed; pods for the next step are being started and warmed"
+    if candidate.step is not None and candidate.step.acknowledged_at is None:
+        return "The step's weight is not in force yet"
+    return view.judgement.detail if view.judgement is not None else ""
+
+
+def _title(view: View, candidate: Candidate) -> str:
+    return f"{step_title(candidate)}: {view.traffic}"
+
+
+def _hold(view: View) -> str:
+    return view.state.hold.message if view.state.hold else ""
+
+
+def _last_attempt(view: View) -> str:
+    last = view.state.last_attempt
+    if last is None:
+        return ""
+    ended = "was given up" if last.outcome is Outcome.SUPERSEDED else "was rolled back"
+    return f"{last.revision} {ended} at {moment(last.ended_at)}: {last.message}"

@@ -1,0 +1,191 @@
+"""Puts a rollout's status together: the state machine's memory, the figures that people read, conditions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from chaffinch.api.v1alpha1 import status as api
+from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
+from chaffinch.api.v1alpha1.reasons import ConditionType
+from chaffinch.api.v1alpha1.strategy import CanaryStep
+from chaffinch.domain.capacity import candidate_pods, weight_of_step
+from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
+from chaffinch.domain.conditions.view import View
+from chaffinch.domain.intent import route_order
+from chaffinch.domain.machine.judging import earliest_end
+from chaffinch.domain.manifests.common import engine_selector
+from chaffinch.domain.objectives import objectives_status
+from chaffinch.domain.state import Candidate, RolloutState
+from chaffinch.domain.status_codec import progress_status, step_status, warm_pods_status
+from chaffinch.domain.wording import ready_pods
+
+
+def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -> api.RolloutStatus:
+    """Return the status that a pass has come to.
+
+    A pass that could not read everything knows nothing new: what is stored stays as it is.
+
+    Args:
+        view: The spec, what was decided, seen and judged, and when.
+        generation: The spec's generation.
+        previous: The stored status.
+    """
+    before, state = previous or api.RolloutStatus(), view.state
+    if view.seen.problems:
+        return before
+    conditions = conditions_of(view, before.conditions, generation)
+    candidate = state.candidate
+    progress = progress_status(state, candidate, _step(candidate)) if candidate else None
+    return before.model_copy(
+        update={
+            "observed_generation": generation,
+            "phase": _phase(conditions),
+            "replicas": _replicas(view),
+            "selector": _selector(view),
+            "stable": _stable(view),
+            "candidate": _candidate(view),
+            "rollout": progress,
+            "attempts": state.attempts,
+            "last_attempt": _last_attempt(state),
+            "failed_revisions": state.failed,
+            "traffic": _traffic(view),
+            "objectives": _objectives(before, view),
+            "baseline": _baseline(before, state),
+            "conditions": conditions,
+        }
+    )
+
+
+def invalid_spec_status(
+    field: str, message: str, generation: int, previous: api.RolloutStatus | None, now: datetime
+) -> api.RolloutStatus:
+    """Return the status of a rollout whose spec breaks a rule; what is remembered stays as it is."""
+    before = previous or api.RolloutStatus()
+    conditions = invalid_spec_conditions(field, message, before.conditions, generation, now)
+    return before.model_copy(
+        update={
+            "observed_generation": generation,
+            "phase": api.Phase.DEGRADED,
+            "conditions": conditions,
+        }
+    )
+
+
+def _phase(conditions: tuple[Condition, ...]) -> api.Phase:
+    holds = {each.type for each in conditions if each.status is ConditionStatus.TRUE}
+    if ConditionType.STALLED in holds:
+        return api.Phase.DEGRADED
+    if ConditionType.READY in holds:
+        return api.Phase.HEALTHY
+    return api.Phase.PROGRESSING if ConditionType.RECONCILING in holds else api.Phase.DEGRADED
+
+
+def _replicas(view: View) -> int:
+    serving = view.serving_revision
+    return view.seen.revision(serving).desired_replicas or 0 if serving else 0
+
+
+def _selector(view: View) -> str | None:
+    revision = view.serving_revision or (view.state.candidate.revision if view.state.candidate else None)
+    if revision is None:
+        return None
+    return ",".join(f"{k}={v}" for k, v in engine_selector(view.seen.rollout.name, revision).items())
+
+
+def _stable(view: View) -> api.StableStatus | None:
+    stable = view.state.stable
+    if stable is None:
+        return None
+    return api.StableStatus(
+        revision=stable.revision,
+        since=stable.since,
+        replicas=view.seen.revision(stable.revision).desired_replicas or 0,
+        ready=ready_pods(view.seen, stable.revision),
+    )
+
+
+def _candidate(view: View) -> api.CandidateStatus | None:
+    candidate = view.state.candidate
+    if candidate is None:
+        return None
+    warm_up = candidate.warm_up
+    return api.CandidateStatus(
+        revision=candidate.revision,
+        attempt=candidate.attempt,
+        replicas=candidate_pods(view.spec, view.state, view.seen),
+        ready=ready_pods(view.seen, candidate.revision),
+        warm=warm_pods_status(candidate.warmed),
+        warm_up=api.WarmUpStatus(serial=warm_up.serial, pods=warm_pods_status(warm_up.pods))
+        if warm_up
+        else None,
+        warm_ups=candidate.warm_ups or None,
+    )
+
+
+def _step(candidate: Candidate) -> api.StepStatus | None:
+    at = candidate.step
+    if at is None:
+        return None
+    step = candidate.plan.steps[at.index]
+    return step_status(candidate, at, step.name).model_copy(
+        update={
+            "require": step.require if isinstance(step, CanaryStep) else None,
+            "earliest_end": earliest_end(step, at.acknowledged_at) if at.acknowledged_at else None,
+        }
+    )
+
+
+def _last_attempt(state: RolloutState) -> api.LastAttempt | None:
+    last = state.last_attempt
+    if last is None:
+        return None
+    return api.LastAttempt(
+        revision=last.revision,
+        attempt=last.attempt,
+        outcome=last.outcome,
+        cause=last.cause,
+        at=last.ended_at,
+        message=last.message,
+    )
+
+
+def _traffic(view: View) -> api.TrafficStatus:
+    routers = view.seen.router.ready_pods
+    known = [pod.acknowledgement.sequence for pod in routers if pod.acknowledgement]
+    return api.TrafficStatus(
+        sequence=route_order(view.spec, view.state, view.seen).sequence,
+        acknowledged=min(known) if routers and len(known) == len(routers) else None,
+        routers=len(routers),
+        weight=_weight(view),
+    )
+
+
+def _weight(view: View) -> api.WeightStatus | None:
+    candidate = view.state.candidate
+    if candidate is None:
+        return None
+    routers = view.seen.router.ready_pods
+    observed = {
+        pod.acknowledgement.weights.get(candidate.revision, 0) for pod in routers if pod.acknowledgement
+    }
+    return api.WeightStatus(
+        step=weight_of_step(candidate.plan.steps[candidate.step.index]) if candidate.step else 0,
+        desired=candidate.weight,
+        observed=observed.pop() if len(observed) == 1 else None,
+    )
+
+
+def _objectives(before: api.RolloutStatus, view: View) -> tuple[api.ObjectiveStatus, ...]:
+    """Return the newest figures: those of this pass, else those that are stored."""
+    candidate, judgement = view.state.candidate, view.judgement
+    if judgement is None or not judgement.verdicts or candidate is None or candidate.step is None:
+        return before.objectives
+    return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name)
+
+
+def _baseline(before: api.RolloutStatus, state: RolloutState) -> api.BaselineStatus | None:
+    """Return the baseline that the attempt is pinned to; after the attempt, the one that it was."""
+    if state.candidate is None:
+        return before.baseline
+    frozen = state.candidate.plan.baseline
+    return api.BaselineStatus(name=frozen.name, uid=frozen.uid, digest=frozen.digest) if frozen else None

@@ -1,0 +1,225 @@
+"""Reads the state machine's memory out of a status, and writes it there, without loss.
+
+The memory is spread over the fields that people read; only the frozen plan and the judge's memory are
+texts of their own. A status that doesn't hold together (edited by hand, written by a version that
+knew more) is treated as lost: who is stable is then read from the router's route, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from pydantic import TypeAdapter, ValidationError
+
+from chaffinch.api.v1alpha1 import status as api
+from chaffinch.api.v1alpha1.rollout import Capacity, Objective
+from chaffinch.api.v1alpha1.strategy import (
+    BakeStep,
+    CanaryStep,
+    ProbeStep,
+    ResolvedStep,
+    Strategy,
+    WarmUpStep,
+)
+from chaffinch.domain.plan import AttemptPlan, FrozenBaseline
+from chaffinch.domain.route import Decision
+from chaffinch.domain.state import (
+    Candidate,
+    Hold,
+    LastAttempt,
+    RolloutState,
+    StableRevision,
+    StepState,
+    WarmPod,
+    WarmUp,
+)
+from chaffinch.domain.verdict import JudgeState
+
+_STEPS: dict[str, type[ResolvedStep]] = {
+    "warmUp": WarmUpStep,
+    "probe": ProbeStep,
+    "canary": CanaryStep,
+    "bake": BakeStep,
+}
+
+
+def state_of(status: api.RolloutStatus | None) -> RolloutState:
+    """Return what a status remembers; of no status, or of one that doesn't hold together, nothing."""
+    if status is None:
+        return RolloutState()
+    try:
+        return _state(status)
+    except (ValueError, KeyError, TypeError):
+        return RolloutState()
+
+
+def _state(status: api.RolloutStatus) -> RolloutState:
+    progress, stable, last = status.rollout, status.stable, status.last_attempt
+    return RolloutState(
+        stage=progress.stage if progress else api.RolloutStage.IDLE,
+        stable=StableRevision(stable.revision, stable.since) if stable else None,
+        candidate=_candidate(status),
+        attempts=status.attempts or 0,
+        hold=_hold(progress.hold) if progress and progress.hold else None,
+        last_attempt=_last_attempt(last) if last else None,
+        failed=status.failed_revisions,
+        sequence=status.traffic.sequence if status.traffic else 0,
+    )
+
+
+def _candidate(status: api.RolloutStatus) -> Candidate | None:
+    candidate, progress = status.candidate, status.rollout
+    if candidate is None and progress is None:
+        return None
+    if candidate is None or progress is None or progress.plan is None:
+        raise ValueError("a candidate needs its attempt, and an attempt its candidate and plan")
+    weight = status.traffic.weight if status.traffic else None
+    plan = plan_from_json(progress.plan, status.baseline)
+    step = _step(progress.step, len(plan.steps)) if progress.step else None
+    if progress.stage is api.RolloutStage.STEPPING and step is None:
+        raise ValueError("the stage Stepping needs a step")
+    return Candidate(
+        revision=candidate.revision,
+        attempt=candidate.attempt,
+        started_at=progress.started_at,
+        deadline=progress.deadline,
+        plan=plan,
+        warmed=_pods(candidate.warm),
+        warm_up=WarmUp(candidate.warm_up.serial, _pods(candidate.warm_up.pods))
+        if candidate.warm_up
+        else None,
+        warm_ups=candidate.warm_ups or 0,
+        step=step,
+        weight=weight.desired if weight else 0,
+        decision=_decision(progress.decision) if progress.decision else None,
+    )
+
+
+def _pods(pods: tuple[api.WarmPod, ...]) -> tuple[WarmPod, ...]:
+    return tuple(WarmPod(pod.name, pod.restarts) for pod in pods)
+
+
+def _step(step: api.StepStatus, steps: int) -> StepState:
+    if step.index >= steps:
+        raise ValueError("a step must be one of the plan's")
+    return StepState(
+        index=step.index,
+        entered_at=step.entered_at,
+        acknowledged_at=step.acknowledged_at,
+        passed_at=step.passed_at,
+        run=step.run or 1,
+        judge=JudgeState.from_json(json.loads(step.judge) if step.judge else None),
+    )
+
+
+def _hold(hold: api.HoldStatus) -> Hold:
+    return Hold(hold.reason, hold.since, hold.deadline, hold.message or "")
+
+
+def _decision(decision: api.DecisionStatus) -> Decision:
+    return Decision(decision.kind, decision.cause, decision.at, decision.message or "")
+
+
+def _last_attempt(last: api.LastAttempt) -> LastAttempt:
+    return LastAttempt(last.revision, last.attempt, last.outcome, last.cause, last.at, last.message)
+
+
+def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepStatus:
+    """Return what a status remembers of the step that a candidate is in; figures for people come on top."""
+    judge = step.judge.to_json()
+    return api.StepStatus(
+        name=name,
+        index=step.index,
+        of=len(candidate.plan.steps),
+        entered_at=step.entered_at,
+        acknowledged_at=step.acknowledged_at,
+        passed_at=step.passed_at,
+        run=step.run if step.run > 1 else None,
+        judge=json.dumps(judge, sort_keys=True, separators=(",", ":")) if judge else None,
+    )
+
+
+def progress_status(
+    state: RolloutState, candidate: Candidate, step: api.StepStatus | None
+) -> api.RolloutProgress:
+    """Return what a status remembers of a running attempt."""
+    hold, decision = state.hold, candidate.decision
+    return api.RolloutProgress(
+        id=f"{candidate.revision}-a{candidate.attempt}",
+        stage=state.stage,
+        started_at=candidate.started_at,
+        deadline=candidate.deadline,
+        step=step,
+        hold=api.HoldStatus(
+            reason=hold.reason, since=hold.since, deadline=hold.deadline, message=hold.message
+        )
+        if hold
+        else None,
+        decision=api.DecisionStatus(
+            kind=decision.kind, cause=decision.cause, at=decision.at, message=decision.message
+        )
+        if decision
+        else None,
+        plan=plan_to_json(candidate.plan),
+    )
+
+
+def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[api.WarmPod, ...]:
+    """Return warm pods as a status lists them."""
+    return tuple(api.WarmPod(name=pod.name, restarts=pod.restarts) for pod in pods)
+
+
+def plan_to_json(plan: AttemptPlan) -> str:
+    """Write the objectives and the strategy of a plan as canonical JSON."""
+    strategy = plan.strategy
+    content = {
+        "objectives": [
+            each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in plan.objectives
+        ],
+        "capacity": strategy.capacity,
+        "progressDeadlineSeconds": strategy.progress_deadline_seconds,
+        "steps": [{_tag(step): asdict(step)} for step in plan.steps],
+        "baseline": plan.baseline.name if plan.baseline else None,
+    }
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def plan_from_json(text: str, baseline: api.BaselineStatus | None) -> AttemptPlan:
+    """Read what :func:`plan_to_json` wrote.
+
+    Args:
+        text: The JSON.
+        baseline: The baseline that the attempt is pinned to, which the status keeps beside the plan.
+
+    Raises:
+        ValueError: If the text is anything else.
+    """
+    content = json.loads(text)
+    name = content["baseline"]
+    frozen = None
+    if name is not None:
+        pinned = baseline if baseline is not None and baseline.name == name else None
+        frozen = FrozenBaseline(name, pinned.uid, pinned.digest) if pinned else FrozenBaseline(name)
+    return AttemptPlan(
+        objectives=tuple(Objective.model_validate(each) for each in content["objectives"]),
+        strategy=Strategy(
+            capacity=Capacity(content["capacity"]),
+            progress_deadline_seconds=int(content["progressDeadlineSeconds"]),
+            steps=tuple(_resolved(each) for each in content["steps"]),
+        ),
+        baseline=frozen,
+    )
+
+
+def _tag(step: ResolvedStep) -> str:
+    return next(tag for tag, kind in _STEPS.items() if type(step) is kind)
+
+
+def _resolved(step: dict[str, object]) -> ResolvedStep:
+    ((tag, fields),) = step.items()
+    try:
+        resolved: ResolvedStep = TypeAdapter(_STEPS[tag]).validate_python(fields)
+    except ValidationError:
+        raise ValueError(f"a step of kind {tag} lacks a field") from None
+    return resolved
