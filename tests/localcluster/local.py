@@ -6,14 +6,17 @@ import fcntl
 import json
 import os
 import socket
+import tempfile
 import time
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcluster import bootstrap, cleanup, components, configs, netns, packages, pki, programs
 from localcluster import settings as where
 from localcluster.api import ApiClient
+from localcluster.archives import write_thin
 from localcluster.cgroups import ClusterCgroup
 from localcluster.cluster import Command
 from localcluster.errors import ClusterError
@@ -22,7 +25,6 @@ from localcluster.shell import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from localcluster.components import Binaries, Component
     from localcluster.progress import Progress
@@ -107,6 +109,14 @@ class LocalCluster:
 
     def load_image(self, archive: Path) -> None:
         """Import a Docker or OCI archive into the node's container runtime."""
+        if not self._settings.containerd_socket.exists():
+            raise ClusterError("The cluster is not up", "python -m localcluster up")
+        blobs = self._settings.containerd_blobs
+        with tempfile.NamedTemporaryFile(dir=self._settings.state, suffix=".tar") as scratch:
+            thin = write_thin(archive, Path(scratch.name), lambda digest: (blobs / digest).exists())
+            self._import(Path(scratch.name) if thin else archive)
+
+    def _import(self, archive: Path) -> None:
         ctr = self._settings.cache / "debian" / "usr" / "bin" / "ctr"
         run(
             [
@@ -118,7 +128,7 @@ class LocalCluster:
                 "import",
                 archive,
             ],
-            remedy="check `localcluster status`, and that the file is an OCI or Docker archive",
+            remedy="check `localcluster status`, and that the file is a Docker or OCI archive",
         )
 
     def set_gpus(self, count: int) -> None:

@@ -92,6 +92,11 @@ class Settings:
         return self.state / "containerd" / "containerd.sock"
 
     @property
+    def containerd_blobs(self) -> Path:
+        """Where containerd keeps the layers that it has, one file each, named by its SHA-256."""
+        return self.state / "containerd" / "root" / "io.containerd.content.v1.content" / "blobs" / "sha256"
+
+    @property
     def scripts(self) -> Path:
         """Where the running Python's own environment keeps its programs (kubectl, pip, envoy)."""
         return Path(sys.executable).parent
