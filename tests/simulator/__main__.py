@@ -36,6 +36,7 @@ async def serve(settings: Settings) -> int:
         server.application(),
         access_log=None,
         handler_cancellation=True,
+        keepalive_timeout=_keep_alive_seconds(),
         shutdown_timeout=life.drain,
     )
     await runner.setup()
@@ -53,6 +54,11 @@ async def serve(settings: Settings) -> int:
     _log("draining")
     await runner.cleanup()
     return 0
+
+
+def _keep_alive_seconds() -> float:
+    """How long idle connections are kept: as short as vLLM keeps them, which routers have to cope with."""
+    return float(os.environ.get("VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"))
 
 
 def _stop_on_signals() -> asyncio.Event:

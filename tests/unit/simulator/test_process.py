@@ -24,12 +24,14 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def simulator(arguments: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def simulator(
+    arguments: str, **environment: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     port = free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "simulator", "serve", "m", "--host", "127.0.0.1", "--port", str(port),
         *arguments.split(),
-        env={**os.environ, "PYTHONPATH": str(TESTS)}, stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(TESTS), **environment}, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
         yield process, f"http://127.0.0.1:{port}"
@@ -103,6 +105,19 @@ async def test_crash_after_cuts_streams_and_exits_with_code_1() -> None:
             with pytest.raises((aiohttp.ClientPayloadError, aiohttp.ClientOSError)):
                 await reply.content.read()
         assert await asyncio.wait_for(process.wait(), 10) == 1
+
+
+async def test_idle_connections_are_closed_after_as_long_as_vllm_keeps_them() -> None:
+    async with simulator("", VLLM_HTTP_TIMEOUT_KEEP_ALIVE="1") as (_, root):
+        async with aiohttp.ClientSession() as session:
+            await healthy(session, root)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(root.rpartition(":")[2]))
+        writer.write(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+        started = time.monotonic()
+        reply = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+    assert reply.startswith(b"HTTP/1.1 200 OK")
+    assert time.monotonic() - started > 0.5
 
 
 async def test_a_port_that_is_taken_is_said_in_one_line() -> None:
