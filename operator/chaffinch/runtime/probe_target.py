@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_profile, parse_rollout
 from chaffinch.api.v1alpha1.probe import CANDIDATE, STABLE, ProbeTarget
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
+from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.domain.manifests.common import ENGINE, ENGINE_PORT
 from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABEL
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
 from chaffinch.probe.plan import prompt_mix
-from chaffinch.probe.profiles import BUILT_IN
 from chaffinch.runtime.reading import controller_uid, pod_of
 
 
@@ -65,12 +65,12 @@ async def find_profile(cluster: Cluster, namespace: str, name: str) -> ProbeProf
     Raises:
         UnusableProfileError: If it cannot be used.
     """
-    if name in BUILT_IN:
-        return BUILT_IN[name]
+    if name in BUILT_IN_PROFILES:
+        return BUILT_IN_PROFILES[name]
     try:
         return parse_profile(await cluster.get(Kinds.PROFILE, namespace, name))
     except NotFoundError:
-        known = ", ".join(sorted(BUILT_IN))
+        known = ", ".join(sorted(BUILT_IN_PROFILES))
         raise UnusableProfileError(
             f"spec.profile: there is no ProbeProfile {name}; create it, or use {known}."
         ) from None

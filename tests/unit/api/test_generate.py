@@ -20,9 +20,7 @@ def test_the_generated_files_in_the_repository_are_up_to_date() -> None:
     assert stale_files(REPOSITORY) == []
 
 
-def test_the_check_names_each_stale_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_check_names_each_stale_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--root", str(tmp_path)]) == 0
     assert main(["--check", "--root", str(tmp_path)]) == 0
     (tmp_path / "crds/chaffinch.dev_loadprobes.yaml").write_text("kind: Something\n")

@@ -12,6 +12,7 @@ from chaffinch.api.v1alpha1.status import (
     RolloutStatus,
     StepStatus,
     TrafficStatus,
+    WarmPod,
     WeightStatus,
     Writer,
 )
@@ -23,7 +24,9 @@ def a_status() -> RolloutStatus:
     return RolloutStatus(
         observed_generation=3,
         writer=Writer(epoch=2, sequence=41),
-        candidate=CandidateStatus(revision="0a1b2c3d", attempt=1, replicas=1, ready=1, warm=("chat-x",)),
+        candidate=CandidateStatus(
+            revision="0a1b2c3d", attempt=1, replicas=1, ready=1, warm=(WarmPod(name="chat-x", restarts=1),)
+        ),
         rollout=RolloutProgress(
             id="0a1b2c3d-a1",
             stage=RolloutStage.STEPPING,
@@ -48,7 +51,13 @@ def test_a_status_is_written_without_absent_fields_in_the_words_of_the_api() -> 
     assert a_status().to_dict() == {
         "observedGeneration": 3,
         "writer": {"epoch": 2, "sequence": 41},
-        "candidate": {"revision": "0a1b2c3d", "attempt": 1, "replicas": 1, "ready": 1, "warm": ["chat-x"]},
+        "candidate": {
+            "revision": "0a1b2c3d",
+            "attempt": 1,
+            "replicas": 1,
+            "ready": 1,
+            "warm": [{"name": "chat-x", "restarts": 1}],
+        },
         "rollout": {
             "id": "0a1b2c3d-a1",
             "stage": "Stepping",

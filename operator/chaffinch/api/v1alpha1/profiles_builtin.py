@@ -30,26 +30,26 @@ BUILT_IN_PROFILES: dict[str, ProbeProfileSpec] = {
     # verdict rests on the same number of requests however fast the engine is.
     "standard/v1": ProbeProfileSpec(
         warm_up=_WARM_UP,
-        stages=(_stage(8, 600, "3m"), _stage(16, 1500, "15m"), _stage(32, 2400, "3m")),
+        stages=(_stage(8, 600, "3m"), _stage(16, 1500, "60m"), _stage(32, 2400, "3m")),
         gate_stage="c16",
-        prompt=_LONG_TAIL,
-        output=Output(tokens=256),
-        request_timeout="60s",
-    ),
-    "heavy/v1": ProbeProfileSpec(
-        warm_up=_WARM_UP,
-        stages=(_stage(32, 4000, "5m"), _stage(64, 3000, "20m"), _stage(128, 16_000, "5m")),
-        gate_stage="c64",
         prompt=_LONG_TAIL,
         output=Output(tokens=256),
         request_timeout="2m",
     ),
+    "heavy/v1": ProbeProfileSpec(
+        warm_up=_WARM_UP,
+        stages=(_stage(32, 4000, "5m"), _stage(64, 3000, "90m"), _stage(128, 16_000, "5m")),
+        gate_stage="c64",
+        prompt=_LONG_TAIL,
+        output=Output(tokens=256),
+        request_timeout="5m",
+    ),
     "smoke/v1": ProbeProfileSpec(
         warm_up=WarmUp(requests=16, concurrency=4),
-        stages=(_stage(4, 40, "30s"), _stage(8, 200, "2m")),
+        stages=(_stage(4, 40, "2m"), _stage(8, 200, "10m")),
         gate_stage="c8",
         prompt=Prompt(tokens=64),
         output=Output(tokens=16),
-        request_timeout="20s",
+        request_timeout="30s",
     ),
 }
