@@ -132,6 +132,27 @@ async def test_a_reply_of_status_200_is_no_success_by_itself(
         assert (await run(server.make_url("/"), max_requests=1))["failures"] == want
 
 
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [(events(chunk("a", "stop")), {"cut": 1}), (events(chunk("a", "stop"), "[DONE]"), {})],
+    ids=["before it said that it was over", "after"],
+)
+async def test_a_connection_that_breaks_harms_an_answer_until_that_is_over(
+    text: str, want: dict[str, int]
+) -> None:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(text.encode())
+        await asyncio.sleep(0.1)
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async with answering(handler) as server:
+        assert (await run(server.make_url("/"), max_requests=1))["failures"] == want
+
+
 async def test_a_redirect_is_no_answer() -> None:
     async def handler(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=307, headers={"Location": "/elsewhere"})
