@@ -14,6 +14,7 @@ import yaml
 
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS
+from chaffinch.api.reference import reference
 from chaffinch.api.v1alpha1.common import API_VERSION, GROUP, SpecModel
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
 
@@ -26,26 +27,27 @@ def generated_files() -> dict[str, str]:
     crds = {f"{GROUP}_{kind.plural}.yaml": _yaml(crd_of(kind)) for kind in KINDS}
     # Helm sees only files inside of its chart, and packages no links that lead out of it.
     copies = {f"{folder}/{name}": text for folder in CRD_FOLDERS for name, text in crds.items()}
-    return copies | {
-        f"baselines/profile-{reference.replace('/', '-')}.yaml": _yaml(_profile(reference, spec))
-        for reference, spec in BUILT_IN_PROFILES.items()
+    profiles = {
+        f"baselines/profile-{name.replace('/', '-')}.yaml": _yaml(_profile(name, spec))
+        for name, spec in BUILT_IN_PROFILES.items()
+    }
+    return {**copies, **profiles, "docs/reference-api.md": reference()}
+
+
+def stale_files(root: Path) -> dict[str, str]:
+    """Return those of the generated files that are missing below a folder, or differ there."""
+    return {
+        path: text
+        for path, text in generated_files().items()
+        if not (root / path).is_file() or (root / path).read_text(encoding="utf-8") != text
     }
 
 
-def stale_files(root: Path) -> list[str]:
-    """Return the paths of generated files that are missing or differ from what would be written."""
-    return [
-        path
-        for path, text in generated_files().items()
-        if not (root / path).is_file() or (root / path).read_text(encoding="utf-8") != text
-    ]
-
-
-def _profile(reference: str, spec: SpecModel) -> dict[str, Any]:
+def _profile(name: str, spec: SpecModel) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "ProbeProfile",
-        "metadata": {"name": reference.partition("/")[0]},
+        "metadata": {"name": name.partition("/")[0]},
         "spec": spec.model_dump(mode="json", by_alias=True, exclude_defaults=True),
     }
 
@@ -65,10 +67,10 @@ def main(arguments: list[str]) -> int:
         for path in stale:
             print(f"{path} is out of date: run python -m chaffinch.api.generate", file=sys.stderr)
         return 1 if stale else 0
-    for path in stale:
+    for path, text in stale.items():
         target = options.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(generated_files()[path], encoding="utf-8")
+        target.write_text(text, encoding="utf-8")
         print(f"wrote {path}")
     return 0
 

@@ -17,7 +17,7 @@ CRDS = {path: yaml.safe_load(text) for path, text in generated_files().items() i
 
 
 def test_the_generated_files_in_the_repository_are_up_to_date() -> None:
-    assert stale_files(REPOSITORY) == []
+    assert list(stale_files(REPOSITORY)) == []
 
 
 def test_the_check_names_each_stale_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
