@@ -13,13 +13,16 @@ engines send headers at once.
 from __future__ import annotations
 
 import json
-import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from chaffinch.domain.names import is_revision
+
 PROGRESS_SECONDS = 20
 LONGEST_LINE = 4096
+_TIME = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 
 FORMAT: dict[str, str] = {
     "type": "%ACCESS_LOG_TYPE%",
@@ -114,8 +117,8 @@ def _line_of(fields: dict[str, Any]) -> LogLine:
         stream=_text(fields, "id") or _missing("id"),
         start=_start(fields["start"]),
         method=_text(fields, "method"),
-        attempt=int(attempt) if attempt.isdecimal() else None,
-        revision=_text(fields, "revision") or None,
+        attempt=int(attempt) if attempt.isascii() and attempt.isdecimal() else None,
+        revision=_revision(fields),
         code=_count(fields, "code"),
         details=_text(fields, "details"),
         flags=frozenset(_text(fields, "flags").split(",")) - {""},
@@ -136,6 +139,13 @@ def _text(fields: dict[str, Any], key: str) -> str:
     return "" if value == "-" else value
 
 
+def _revision(fields: dict[str, Any]) -> str | None:
+    revision = _text(fields, "revision")
+    if revision and not is_revision(revision):
+        raise MalformedLineError("revision is none of ours")
+    return revision or None
+
+
 def _missing(key: str) -> str:
     raise MalformedLineError(f"{key} is missing")
 
@@ -154,9 +164,6 @@ def _microseconds(fields: dict[str, Any], key: str) -> float | None:
 
 
 def _start(value: object) -> float:
-    if not isinstance(value, str) or not value.replace(".", "", 1).isdecimal():
+    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
         raise MalformedLineError("start is no time")
-    start = float(value)
-    if not math.isfinite(start):
-        raise MalformedLineError("start is no time")
-    return start
+    return float(value)

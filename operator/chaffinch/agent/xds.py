@@ -217,9 +217,7 @@ def _connection_manager(paths: EnvoyPaths) -> dict[str, Any]:
         "use_remote_address": True,
         # No client is internal: otherwise x-envoy-* headers of any pod could set timeouts and retries.
         # An empty list would mean all private addresses, so it names one that no client can have.
-        "internal_address_config": {
-            "cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": 32}]
-        },
+        "internal_address_config": {"cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": 32}]},
         "preserve_external_request_id": True,
         "server_header_transformation": "PASS_THROUGH",
         "request_headers_timeout": "30s",

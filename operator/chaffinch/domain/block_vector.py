@@ -212,8 +212,12 @@ class BlockVector:
 
 
 def le_text(edge: int) -> str:
-    """Return an edge as the text of its ``le`` label: the shortest text that reads back exactly."""
-    return repr(EDGES_SECONDS[edge])
+    """Return an edge as the text of its ``le`` label.
+
+    Nine digits tell all edges apart and are the same on every platform, whose powers may differ in
+    the last bit. Prometheus keeps such a text as it is.
+    """
+    return f"{EDGES_SECONDS[edge]:.9g}"
 
 
 _EDGE_OF_LE = {le_text(edge): edge for edge in range(EDGE_COUNT)}
