@@ -162,13 +162,13 @@ class KubernetesCluster:
         except NotFoundError:
             return
 
-    async def schema_paths(self) -> Manifest:
-        """Return ``/openapi/v3``: the groups and versions that are served, and where their schemas are."""
-        return await self._run("get", "OpenAPI", partial(self._request, "get", "/openapi/v3"))
+    async def openapi(self, path: str) -> Manifest:
+        """Read a document below ``/openapi/v3``."""
+        return await self._run("get", "OpenAPI", partial(self._request, "get", f"/openapi/v3{path}"))
 
-    async def schema(self, path: str) -> Manifest:
-        """Return one schema document named by :meth:`schema_paths`."""
-        return await self._run("get", "OpenAPI", partial(self._request, "get", path))
+    def close(self) -> None:
+        """Take no more requests; those that are under way end by themselves."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _send(self, verb: str, kind: Kind, namespace: str, name: str, **options: object) -> Manifest:
         method, suffix, content_type = _WIRE[verb]
@@ -254,5 +254,6 @@ def _address(manifest: Manifest) -> tuple[Kind, str, str]:
 
 def _path(kind: Kind, namespace: str, name: str) -> str:
     root = "/apis" if "/" in kind.api_version else "/api"
-    path = f"{root}/{kind.api_version}/namespaces/{namespace}/{kind.plural}"
+    place = f"/namespaces/{namespace}" if namespace else ""
+    path = f"{root}/{kind.api_version}{place}/{kind.plural}"
     return f"{path}/{name}" if name else path

@@ -128,7 +128,7 @@ class Cluster(Protocol):
         ...
 
     async def list(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> Sequence[Manifest]:
-        """Read the objects of a namespace that carry all of ``labels``, as the server has them now."""
+        """Read the objects of a namespace, or of all if it is empty, that carry all of ``labels``."""
         ...
 
     async def apply(self, manifest: Manifest, *, live: Manifest | None = None) -> Manifest:

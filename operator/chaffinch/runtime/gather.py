@@ -1,8 +1,8 @@
 """Reads everything that a pass decides from, into one frozen value.
 
 Reads go to the API server and not to a cache, so a pass never decides on an object that is older than the
-operator's own last write. A read that fails becomes a word in ``problems`` and ends the gathering: with one of
-its reads missing a pass decides nothing, and more reads would only burden a server in trouble.
+operator's own last write. A read that fails becomes a word in ``problems`` and ends the gathering: with one
+of its reads missing a pass decides nothing, and more reads would only burden a server in trouble.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-FIELDS = ("kind", "namespace", "rollout", "revision", "attempt", "epoch")
+FIELDS = ("kind", "namespace", "rollout", "probe", "revision", "attempt", "epoch")
 
 
 class JsonFormatter(logging.Formatter):

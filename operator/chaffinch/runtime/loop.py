@@ -28,10 +28,12 @@ class Outcome:
     Attributes:
         again_in: Seconds until the next pass if nothing wakes the loop before.
         gone: The object does not exist any more; there will be no next pass.
+        failed: Something could not be read, so that nothing was decided: back off as after an error.
     """
 
     again_in: float
     gone: bool = False
+    failed: bool = False
 
 
 GONE = Outcome(again_in=0, gone=True)
@@ -97,7 +99,7 @@ async def look_after(
     while True:
         wake.clear()
         outcome = await _one(look, pace.pass_timeout, watch, fields)
-        if outcome is None:
+        if outcome is None or outcome.failed:
             failures += 1
             await asyncio.sleep(pace.backoff(failures, chance()))
             continue
@@ -122,7 +124,7 @@ async def _one(
     except Exception as error:  # noqa: BLE001 - one bad object must never end its task, or delay another one
         log.error("the pass failed with %s at %s", type(error).__name__, place_of(error), extra=fields)
     finally:
-        watch.ended(failed=outcome is None)
+        watch.ended(failed=outcome is None or outcome.failed)
     return outcome
 
 

@@ -26,14 +26,9 @@ class ObjectiveFigure:
 
 
 class Metrics:
-    """All metrics of the process, in a registry of their own.
+    """All metrics of the process, in a registry of their own."""
 
-    Args:
-        lease_seconds_left: Asked at each scrape.
-        lease_epoch: Asked at each scrape.
-    """
-
-    def __init__(self, lease_seconds_left: Callable[[], float], lease_epoch: Callable[[], float]) -> None:
+    def __init__(self) -> None:
         self.registry = CollectorRegistry()
         registry = self.registry
         self._passes = Counter(
@@ -85,10 +80,17 @@ class Metrics:
             ("baseline_namespace", "baseline", "baseline_version"),
             registry=registry,
         )
-        left = Gauge("chaffinch_lease_seconds_left", "For how long this process leads.", registry=registry)
-        left.set_function(lambda: max(0.0, lease_seconds_left()))
-        epoch = Gauge("chaffinch_lease_epoch", "Term of leadership; 0 without one.", registry=registry)
-        epoch.set_function(lease_epoch)
+        self._lease_left = Gauge(
+            "chaffinch_lease_seconds_left", "For how long this process leads.", registry=registry
+        )
+        self._lease_epoch = Gauge(
+            "chaffinch_lease_epoch", "Term of leadership; 0 without one.", registry=registry
+        )
+
+    def follow_lease(self, seconds_left: Callable[[], float], epoch: Callable[[], float]) -> None:
+        """Publish the Lease; both functions are asked at each scrape."""
+        self._lease_left.set_function(lambda: max(0.0, seconds_left()))
+        self._lease_epoch.set_function(epoch)
 
     def request(self, verb: str, kind: str, code: str, seconds: float) -> None:
         """Count a request to the API server. Thread-safe."""

@@ -1,0 +1,204 @@
+"""The operator process: reads its settings, puts the parts together, leads, watches.
+
+``python -m chaffinch``. Exit codes: 0 ended on request, 1 it cannot go on (the line before says why and what
+to do), 2 a setting is wrong, 3 it lost the Lease: another process leads, or will.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import random
+import secrets
+import signal
+import sys
+
+import httpx
+import kopf
+
+from chaffinch.adapters.agents import AgentRouters
+from chaffinch.adapters.clock import SystemClock
+from chaffinch.adapters.cluster import ConnectionSettingsError, KubernetesCluster, Limits, connect
+from chaffinch.adapters.pods import pod_client
+from chaffinch.adapters.probe_results import WorkerResults
+from chaffinch.adapters.prometheus import Limits as PrometheusLimits
+from chaffinch.adapters.prometheus import PrometheusEvidence
+from chaffinch.adapters.recorder import EventRecorder
+from chaffinch.domain.timing import Timing
+from chaffinch.handlers import Wakers, engine_settings, registry_of
+from chaffinch.routing.settings import RouterSettings
+from chaffinch.runtime.baseline_export import BaselineExport
+from chaffinch.runtime.caretaker import Caretaker
+from chaffinch.runtime.freezing import Freezer
+from chaffinch.runtime.gather import Gatherer
+from chaffinch.runtime.health import Health
+from chaffinch.runtime.hub import Hub
+from chaffinch.runtime.lease import Lease, LeaseTerms
+from chaffinch.runtime.logs import configure
+from chaffinch.runtime.loop import Pace
+from chaffinch.runtime.metrics import Metrics
+from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights
+from chaffinch.runtime.probe_pass import ProbePass, ProbeSettings
+from chaffinch.runtime.rollout_pass import World
+from chaffinch.runtime.web import health_app, metrics_app, serve
+from chaffinch.settings import Settings, SettingsError, load
+
+ENDED, FAILED, USAGE, REPLACED = 0, 1, 2, 3
+_GRACE_SECONDS = 2.0  # for passes that are under way when the process is asked to end
+
+log = logging.getLogger("chaffinch")
+
+
+class Operator:
+    """All parts of the process, wired together once."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Put the parts together; nothing is sent yet.
+
+        Raises:
+            ConnectionSettingsError: If there is no way to an API server.
+        """
+        self._settings = settings
+        self._clock = SystemClock()
+        self._health = Health(self._clock, longest_pass=settings.pass_timeout + 60)
+        self._metrics = Metrics()
+        connect_timeout, timeout = settings.kube_connect_timeout, settings.kube_request_timeout
+        limits = Limits(connect_timeout, timeout, settings.kube_connections)
+        client = connect(limits)
+        # The Lease has threads of its own: a busy pool must not delay a renewal.
+        lease_limits = Limits(connect_timeout, min(timeout, settings.lease_duration / 3), 1)
+        lease_cluster = KubernetesCluster(client, lease_limits, lambda: math.inf, self._metrics.request)
+        self._lease = Lease(lease_cluster, self._clock, _terms(settings))
+        self._metrics.follow_lease(self._lease.seconds_left, lambda: self._lease.epoch)
+        self._cluster = KubernetesCluster(client, limits, self._lease.seconds_left, self._metrics.request)
+        self._clusters = (lease_cluster, self._cluster)
+
+    async def run(self) -> int:
+        """Run until asked to end; returns the exit code.
+
+        Raises:
+            NotReadyError: If the CRDs or the operator's rights are not as they have to be.
+            OSError: If a port cannot be had.
+        """
+        settings = self._settings
+        health = await serve(health_app(self._health, self._lease.seconds_left), settings.health_port)
+        metrics = await serve(metrics_app(self._metrics.registry), settings.metrics_port)
+        try:
+            await check_crds(self._cluster)
+            await check_rights(self._cluster, settings.watch_namespaces or ("",))
+            self._health.started = True
+            return await self._watch() if await self._leads() else ENDED
+        finally:
+            await asyncio.gather(health.cleanup(), metrics.cleanup())
+            for cluster in self._clusters:
+                cluster.close()
+
+    async def _leads(self) -> bool:
+        """Wait for the Lease; False if asked to end before. The watch engine takes the signals over later."""
+        loop, waiting = asyncio.get_running_loop(), asyncio.create_task(self._lease.acquire())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, waiting.cancel)
+        await asyncio.wait([waiting])
+        self._health.leading = not waiting.cancelled()
+        return self._health.leading
+
+    async def _watch(self) -> int:
+        """Keep the Lease and watch; returns the exit code."""
+        settings = self._settings
+        keeping = asyncio.create_task(self._lease.keep())
+        keeping.add_done_callback(lambda _: self._lost())
+        evidence = PrometheusEvidence(
+            settings.prometheus_url, limits=PrometheusLimits(seconds=settings.prometheus_timeout)
+        )
+        async with pod_client(settings.pod_timeout, settings.pod_connections) as pods:
+            hub = Hub(self._caretaker(evidence, pods).look_after)
+            wakers = Wakers(hub, self._health, BaselineExport(self._metrics), lambda: self._end(hub))
+            try:
+                await kopf.operator(
+                    registry=registry_of(wakers),
+                    settings=_engine_settings(settings),
+                    standalone=True,
+                    clusterwide=not settings.watch_namespaces,
+                    namespaces=settings.watch_namespaces,
+                )
+            except Exception as error:  # noqa: BLE001 - whatever ended the watches, the process ends with one line
+                log.error("the watches ended (%s): check the roles of the operator", type(error).__name__)
+                return FAILED
+        await evidence.aclose()
+        return ENDED
+
+    def _caretaker(self, evidence: PrometheusEvidence, pods: httpx.AsyncClient) -> Caretaker:
+        settings, cluster, clock = self._settings, self._cluster, self._clock
+        world = World(
+            cluster=cluster,
+            gatherer=Gatherer(cluster, AgentRouters(pods)),
+            evidence=evidence,
+            recorder=EventRecorder(cluster, clock, settings.identity),
+            clock=clock,
+            metrics=self._metrics,
+            term=self._lease,
+            router=RouterSettings(settings.image, settings.envoy_image, settings.router_replicas),
+            timing=Timing(active=settings.active_interval, idle=settings.idle_interval),
+        )
+        probes = ProbePass(
+            cluster,
+            WorkerResults(pods),
+            Freezer(cluster),
+            clock,
+            ProbeSettings(settings.image, settings.active_interval, settings.idle_interval),
+        )
+        pace = Pace(
+            spacing=settings.pass_spacing,
+            longest_backoff=settings.backoff_limit,
+            pass_timeout=settings.pass_timeout,
+        )
+        return Caretaker(world, probes, self._health, pace, random.random)
+
+    async def _end(self, hub: Hub) -> None:
+        """Hand over: end the passes, then give the Lease up, so that a successor can lead at once."""
+        self._health.leading = False
+        await hub.stop(_GRACE_SECONDS)
+        await self._lease.release()
+
+    def _lost(self) -> None:
+        """End at once if leadership is over and nobody asked for it: another process may be writing."""
+        if self._health.leading:
+            log.critical("the lease is lost: this process ends")
+            logging.shutdown()
+            os._exit(REPLACED)
+
+
+def _terms(settings: Settings) -> LeaseTerms:
+    identity = f"{settings.identity}_{secrets.token_hex(4)}"
+    return LeaseTerms(settings.operator_namespace, settings.lease_name, identity, settings.lease_duration)
+
+
+def _engine_settings(settings: Settings) -> kopf.OperatorSettings:
+    return engine_settings(
+        request=settings.kube_request_timeout,
+        connect=settings.kube_connect_timeout,
+        watch=settings.watch_timeout,
+    )
+
+
+def main() -> int:
+    """Run the operator; returns the exit code."""
+    try:
+        settings = load()
+    except SettingsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return USAGE
+    configure(settings.log_level, settings.log_format)
+    try:
+        return asyncio.run(Operator(settings).run())
+    except (ConnectionSettingsError, NotReadyError) as error:
+        log.error("%s", error)
+    except OSError as error:
+        log.error("a port cannot be had (%s): set CHAFFINCH_HEALTH_PORT or _METRICS_PORT", error.strerror)
+    return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

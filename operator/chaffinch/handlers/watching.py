@@ -1,0 +1,117 @@
+"""Which events are watched, and whom they wake."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import kopf
+
+from chaffinch.domain.names import ROLLOUT_LABEL
+from chaffinch.ports.cluster import Kind, Kinds, Manifest
+from chaffinch.runtime.baseline_export import BaselineExport
+from chaffinch.runtime.health import Health
+from chaffinch.runtime.hub import Hub, Subject, SubjectKind
+from chaffinch.runtime.probe_pass import JOB_NAME_LABEL
+
+CHILDREN = (Kinds.DEPLOYMENT, Kinds.POD)
+
+
+@dataclass(frozen=True, slots=True)
+class Wakers:
+    """Whom events are passed to.
+
+    Attributes:
+        hub: Owns the tasks of rollouts and probes.
+        health: Notes that the watches live.
+        baselines: Exports frozen baselines to Prometheus.
+        ended: Called when the engine has stopped watching, before the process ends.
+    """
+
+    hub: Hub
+    health: Health
+    baselines: BaselineExport
+    ended: Callable[[], Awaitable[None]]
+
+
+def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
+    """Return the engine's registry with one handler per watched kind."""
+    registry = kopf.OperatorRegistry()
+    hub, health = wakers.hub, wakers.health
+
+    @kopf.on.event(*_selector(Kinds.ROLLOUT), registry=registry, id="rollout")
+    async def rollout(event: kopf.RawEvent, body: Manifest, **_: object) -> None:
+        health.watch_event()
+        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=event["type"] == "DELETED")
+
+    @kopf.on.event(*_selector(Kinds.PROBE), registry=registry, id="probe")
+    async def probe(event: kopf.RawEvent, body: Manifest, labels: Mapping[str, str], **_: object) -> None:
+        health.watch_event()
+        hub.saw(_subject(SubjectKind.PROBE, body), deleted=event["type"] == "DELETED")
+        _wake_by_label(hub, body["metadata"]["namespace"], labels)
+
+    @kopf.on.event(*_selector(Kinds.BASELINE), registry=registry, id="baseline")
+    async def baseline(event: kopf.RawEvent, body: Manifest, **_: object) -> None:
+        health.watch_event()
+        wakers.baselines.saw(body, deleted=event["type"] == "DELETED")
+        hub.wake(SubjectKind.ROLLOUT, body["metadata"]["namespace"])
+
+    for kind in CHILDREN:
+
+        @kopf.on.event(*_selector(kind), registry=registry, id=kind.plural)
+        async def child(body: Manifest, labels: Mapping[str, str], **_: object) -> None:
+            health.watch_event()
+            _wake_by_label(hub, body["metadata"]["namespace"], labels)
+
+    @kopf.on.cleanup(registry=registry)
+    async def cleanup(**_: object) -> None:
+        await wakers.ended()
+
+    kopf.on.login(registry=registry)(_login)
+    return registry
+
+
+def engine_settings(*, request: float, connect: float, watch: float) -> kopf.OperatorSettings:
+    """Return the engine's settings: it watches, with timeouts, and writes nothing at all.
+
+    Args:
+        request: Longest wait for an answer, in seconds.
+        connect: Longest wait for a connection, in seconds.
+        watch: How long one watch stays open, in seconds.
+    """
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.networking.request_timeout = request
+    settings.networking.connect_timeout = connect
+    settings.watching.connect_timeout = connect
+    settings.watching.server_timeout = watch
+    # On the server: a filter in the process would receive every pod of the cluster.
+    for kind in CHILDREN:
+        settings.watching.label_selectors[_selector(kind)] = ROLLOUT_LABEL
+    return settings
+
+
+def _selector(kind: Kind) -> tuple[str, str, str]:
+    group, _, version = kind.api_version.rpartition("/")
+    return group, version, kind.plural
+
+
+def _subject(kind: SubjectKind, body: Manifest) -> Subject:
+    metadata = body["metadata"]
+    return Subject(kind, metadata["namespace"], metadata["name"], metadata["uid"])
+
+
+def _wake_by_label(hub: Hub, namespace: str, labels: Mapping[str, str]) -> None:
+    if rollout := labels.get(ROLLOUT_LABEL):
+        hub.wake(SubjectKind.ROLLOUT, namespace, rollout)
+    if job := labels.get(JOB_NAME_LABEL):
+        hub.wake(SubjectKind.PROBE, namespace, job)
+
+
+def _login(*, settings: kopf.OperatorSettings, **_: object) -> kopf.ConnectionInfo | None:
+    """Log in as the rest of the operator does: the kubeconfig in ``KUBECONFIG``, else the ServiceAccount."""
+    if os.environ.get("KUBECONFIG"):
+        return kopf.login_with_kubeconfig(settings=settings)
+    return kopf.login_with_service_account(settings=settings)

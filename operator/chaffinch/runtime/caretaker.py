@@ -1,0 +1,69 @@
+"""Looks after one object of either kind: picks the pass, and tells metrics and health about each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from chaffinch.ports.clock import Clock
+from chaffinch.runtime.health import Health
+from chaffinch.runtime.hub import Subject, SubjectKind
+from chaffinch.runtime.loop import Pace, Watch, look_after
+from chaffinch.runtime.metrics import Metrics
+from chaffinch.runtime.probe_pass import ProbePass
+from chaffinch.runtime.rollout_pass import RolloutPass, World
+
+
+class _PassWatch(Watch):
+    """Counts and times the passes of one object."""
+
+    def __init__(self, subject: Subject, clock: Clock, health: Health, metrics: Metrics) -> None:
+        self._subject = subject
+        self._clock = clock
+        self._health = health
+        self._metrics = metrics
+        self._began = 0.0
+
+    def began(self) -> None:
+        """Note the start."""
+        self._began = self._clock.monotonic()
+        self._health.pass_began(self._subject)
+
+    def ended(self, *, failed: bool) -> None:
+        """Note the end."""
+        self._health.pass_ended(self._subject)
+        seconds = self._clock.monotonic() - self._began
+        self._metrics.looked(self._subject.kind, failed=failed, seconds=seconds)
+
+
+class Caretaker:
+    """What the hub's tasks run.
+
+    Args:
+        world: For rollouts.
+        probes: For load probes.
+        health: Told about passes.
+        pace: How often to look.
+        chance: Random numbers in [0, 1), for jitter.
+    """
+
+    def __init__(
+        self, world: World, probes: ProbePass, health: Health, pace: Pace, chance: Callable[[], float]
+    ) -> None:
+        self._world = world
+        self._probes = probes
+        self._health = health
+        self._pace = pace
+        self._chance = chance
+
+    async def look_after(self, subject: Subject, wake: asyncio.Event) -> None:
+        """Look after an object until it is gone."""
+        one = RolloutPass(self._world) if subject.kind is SubjectKind.ROLLOUT else self._probes
+        await look_after(
+            lambda: one.look(subject),
+            wake,
+            pace=self._pace,
+            chance=self._chance,
+            watch=_PassWatch(subject, self._world.clock, self._health, self._world.metrics),
+            fields={"kind": subject.kind, "namespace": subject.namespace, subject.kind: subject.name},
+        )

@@ -1,0 +1,116 @@
+"""Makes the objects of one rollout be as they should: looked at first, written only where they differ.
+
+All names are looked up before the first write of a pass, so that a name that belongs to somebody else is
+known before anything was started. What was found as wanted is not looked at again for a while, except
+Deployments, which every pass reads anyway, and what is only asked for while it is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chaffinch.domain.desired import ObjectReference
+from chaffinch.ports.clock import Clock
+from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError, kind_of
+from chaffinch.runtime.reading import controller_uid
+
+_CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
+_ALWAYS_LOOKED_AT = _CREATED_ONLY | {Kinds.DEPLOYMENT.kind}
+Address = tuple[str, str]
+
+
+class Children:
+    """The children of one rollout, as this process has seen them.
+
+    Args:
+        cluster: Where they are.
+        clock: Tells the time.
+        recheck_seconds: How long an object that was as wanted is taken to be still so.
+    """
+
+    def __init__(self, cluster: Cluster, clock: Clock, recheck_seconds: float) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._recheck_seconds = recheck_seconds
+        self._verified: dict[Address, tuple[Manifest, float]] = {}
+
+    async def survey(
+        self, manifests: Sequence[Manifest], known: Mapping[str, Manifest]
+    ) -> tuple[dict[Address, Manifest], tuple[str, ...]]:
+        """Look at what has the names of our objects.
+
+        Args:
+            manifests: What should be.
+            known: Deployments that this pass has read, by name.
+
+        Returns:
+            The live objects, and ``Kind/name`` of those that belong to somebody else.
+
+        Raises:
+            ClusterError: If one could not be read.
+        """
+        live: dict[Address, Manifest] = {}
+        for manifest in manifests:
+            found = None if self._is_verified(manifest) else await self._find(manifest, known)
+            if found is not None:
+                live[_address(manifest)] = found
+        wanted = {_address(manifest): controller_uid(manifest) for manifest in manifests}
+        foreign = [address for address, found in live.items() if controller_uid(found) != wanted[address]]
+        return live, tuple(f"{kind}/{name}" for kind, name in foreign)
+
+    async def make(self, manifests: Sequence[Manifest], live: Mapping[Address, Manifest]) -> None:
+        """Write what is not as wanted, in the given order.
+
+        Args:
+            manifests: What should be.
+            live: From :meth:`survey`.
+
+        Raises:
+            ClusterError: If a write failed; what comes after it was not tried.
+        """
+        for manifest in manifests:
+            if self._is_verified(manifest):
+                continue
+            address = _address(manifest)
+            if address[0] not in _CREATED_ONLY:
+                await self._cluster.apply(manifest, live=live.get(address))
+            elif address not in live:
+                await self._cluster.create(manifest)
+            self._verified[address] = (manifest, self._clock.monotonic())
+
+    async def delete(self, references: Sequence[ObjectReference], namespace: str, owner: str) -> None:
+        """Delete objects that are ours; others, and absent ones, are left alone.
+
+        Args:
+            references: What should go.
+            namespace: Where it is.
+            owner: Uid of the rollout.
+        """
+        for reference in references:
+            kind = kind_of({"apiVersion": reference.api_version, "kind": reference.kind})
+            self._verified.pop((reference.kind, reference.name), None)
+            try:
+                found = await self._cluster.get(kind, namespace, reference.name)
+            except NotFoundError:
+                continue
+            if controller_uid(found) == owner and "deletionTimestamp" not in found["metadata"]:
+                await self._cluster.delete(kind, namespace, reference.name, found["metadata"]["uid"])
+
+    def _is_verified(self, manifest: Manifest) -> bool:
+        if manifest["kind"] in _ALWAYS_LOOKED_AT:
+            return False
+        seen, at = self._verified.get(_address(manifest), (None, 0.0))
+        return seen == manifest and self._clock.monotonic() - at < self._recheck_seconds
+
+    async def _find(self, manifest: Manifest, known: Mapping[str, Manifest]) -> Manifest | None:
+        metadata, kind = manifest["metadata"], kind_of(manifest)
+        if kind is Kinds.DEPLOYMENT and metadata["name"] in known:
+            return known[metadata["name"]]
+        try:
+            return await self._cluster.get(kind, metadata["namespace"], metadata["name"])
+        except NotFoundError:
+            return None
+
+
+def _address(manifest: Manifest) -> Address:
+    return manifest["kind"], manifest["metadata"]["name"]
