@@ -34,7 +34,7 @@ def oks(counted: Blocks, revision: str = REVISION) -> int:
     return vector(counted, revision).count(frozenset({Outcome.OK}))
 
 
-def test_arms_are_exported_with_zeros_as_soon_as_a_route_names_them():
+def test_arms_are_exported_with_zeros_as_soon_as_a_route_names_them() -> None:
     counted = blocks()
     assert [arm.revision for arm, _ in counted.vectors()] == [REVISION, OTHER]
     fresh = vector(counted)
@@ -42,7 +42,7 @@ def test_arms_are_exported_with_zeros_as_soon_as_a_route_names_them():
     assert (sum(fresh.requests), fresh.ttft.total, fresh.e2e.total) == (0, 0, 0)
 
 
-def test_a_block_is_exported_when_its_lines_have_had_time_to_come_and_nothing_in_it_is_open():
+def test_a_block_is_exported_when_its_lines_have_had_time_to_come_and_nothing_in_it_is_open() -> None:
     counted = blocks()
     counted.observe(begin("a", T0 + 1))
     counted.observe(end("a", T0 + 1, 0.2, 0.9))
@@ -55,7 +55,7 @@ def test_a_block_is_exported_when_its_lines_have_had_time_to_come_and_nothing_in
     assert matured.e2e.histogram().counts[bucket_of(0.9)] == 1
 
 
-def test_a_request_is_booked_where_it_began_and_all_arms_wait_for_it():
+def test_a_request_is_booked_where_it_began_and_all_arms_wait_for_it() -> None:
     counted = blocks()
     counted.observe(begin("slow", T0 + 9))
     counted.observe(end("other", T0 + 1, 0.1, 0.2, revision=OTHER))
@@ -67,7 +67,7 @@ def test_a_request_is_booked_where_it_began_and_all_arms_wait_for_it():
     assert (vector(counted).block, oks(counted, OTHER), oks(counted)) == (FIRST + 2, 1, 2)
 
 
-def test_what_is_open_at_the_horizon_is_unbounded_but_for_a_first_token_that_came():
+def test_what_is_open_at_the_horizon_is_unbounded_but_for_a_first_token_that_came() -> None:
     counted = blocks()
     counted.observe(begin("talking", T0 + 1))
     counted.observe(progress("talking", T0 + 1, None))
@@ -91,7 +91,7 @@ def test_what_is_open_at_the_horizon_is_unbounded_but_for_a_first_token_that_cam
     assert counted.open_requests == 0
 
 
-def test_a_request_that_is_logged_too_late_is_counted_in_the_next_block_and_reported():
+def test_a_request_that_is_logged_too_late_is_counted_in_the_next_block_and_reported() -> None:
     counted = blocks()
     counted.advance(T0 + 13)
     counted.observe(end("late", T0 + 1, 0.2, 0.4))
@@ -99,7 +99,7 @@ def test_a_request_that_is_logged_too_late_is_counted_in_the_next_block_and_repo
     assert (oks(counted), counted.late) == (1, 1)
 
 
-def test_requests_before_the_first_whole_block_are_left_to_the_process_before():
+def test_requests_before_the_first_whole_block_are_left_to_the_process_before() -> None:
     counted = blocks()
     counted.observe(begin("before", T0 - 1))
     counted.observe(end("before", T0 - 1, 0.2, 0.4))
@@ -107,7 +107,7 @@ def test_requests_before_the_first_whole_block_are_left_to_the_process_before():
     assert (oks(counted), counted.late, counted.open_requests) == (0, 0, 0)
 
 
-def test_what_was_open_when_envoy_died_is_no_evidence_against_a_revision():
+def test_what_was_open_when_envoy_died_is_no_evidence_against_a_revision() -> None:
     counted = blocks()
     counted.observe(begin("broken", T0 + 1))
     counted.observe(end("done", T0 + 1, 0.2, 0.4))
@@ -118,7 +118,7 @@ def test_what_was_open_when_envoy_died_is_no_evidence_against_a_revision():
     assert (oks(counted), vector(counted).e2e.total, counted.forgotten) == (2, 2, 1)
 
 
-def test_a_request_counts_for_the_attempt_whose_route_took_it():
+def test_a_request_counts_for_the_attempt_whose_route_took_it() -> None:
     counted = blocks()
     counted.observe(begin("old", T0 + 5))
     counted.name_arms(ATTEMPT + 1, [REVISION], EDGES, T0 + 15)
@@ -130,7 +130,7 @@ def test_a_request_counts_for_the_attempt_whose_route_took_it():
     assert (started.first_block, started.count(frozenset({Outcome.OK}))) == (FIRST + 1, 1)
 
 
-def test_an_arm_that_no_route_names_is_exported_for_a_while_and_then_no_more():
+def test_an_arm_that_no_route_names_is_exported_for_a_while_and_then_no_more() -> None:
     counted = blocks()
     counted.name_arms(ATTEMPT, [REVISION], EDGES, T0 + 5)
     counted.advance(T0 + 5 + KEEP_SECONDS)
@@ -139,7 +139,7 @@ def test_an_arm_that_no_route_names_is_exported_for_a_while_and_then_no_more():
     assert [arm.revision for arm, _ in counted.vectors()] == [REVISION]
 
 
-def test_only_the_edges_of_the_newest_route_are_exported():
+def test_only_the_edges_of_the_newest_route_are_exported() -> None:
     counted = blocks()
     counted.observe(end("a", T0 + 1, 0.2, 0.9))
     counted.advance(T0 + 20)
@@ -209,7 +209,7 @@ def counted_of(counted: Blocks, revision: str) -> tuple[int, int, tuple[int, ...
 
 
 @given(histories(), st.randoms(use_true_random=False))
-def test_the_order_of_lines_does_not_matter(history: list[Request], chance: random.Random):
+def test_the_order_of_lines_does_not_matter(history: list[Request], chance: random.Random) -> None:
     lines = [each for request in history for _, each in request.lines()]
     chance.shuffle(lines)
     counted = blocks()
@@ -222,7 +222,7 @@ def test_the_order_of_lines_does_not_matter(history: list[Request], chance: rand
 
 
 @given(histories(), st.lists(st.floats(0, 200), max_size=20))
-def test_it_does_not_matter_when_blocks_are_let_mature(history: list[Request], looks: list[float]):
+def test_it_does_not_matter_when_blocks_are_let_mature(history: list[Request], looks: list[float]) -> None:
     written = [entry for request in history for entry in request.lines()]
     timeline = sorted(written, key=lambda entry: entry[0])
     counted = blocks()
@@ -236,8 +236,8 @@ def test_it_does_not_matter_when_blocks_are_let_mature(history: list[Request], l
         counted.advance(now)
         for arm, each in counted.vectors():
             assert all(a <= b for a, b in zip(before[arm], each.requests, strict=True))
-    for _, each in timeline[seen:]:
-        counted.observe(each)
+    for _, rest in timeline[seen:]:
+        counted.observe(rest)
     counted.advance(T0 + 1_000)
     for revision in (REVISION, OTHER):
         assert counted_of(counted, revision) == expected(history, revision)

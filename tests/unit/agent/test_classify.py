@@ -121,7 +121,7 @@ CASES: dict[str, tuple[dict[str, object], Outcome, float | None, float | None]] 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_counted_of(name: str):
+def test_what_is_counted_of(name: str) -> None:
     changes, outcome, ttft, e2e = CASES[name]
     assert result_of(line(**changes)) == Result(outcome, ttft, e2e)
 
@@ -130,9 +130,9 @@ def test_what_is_counted_of(name: str):
     "changes",
     [{"method": "GET"}, {"method": "OPTIONS"}, {"revision": None}, {"attempt": "-"}],
 )
-def test_what_asks_no_revision_to_generate_is_no_evidence(changes: dict[str, object]):
+def test_what_asks_no_revision_to_generate_is_no_evidence(changes: dict[str, object]) -> None:
     assert not is_evidence(line(**changes))
 
 
-def test_a_post_to_a_revision_is_evidence():
+def test_a_post_to_a_revision_is_evidence() -> None:
     assert is_evidence(line())

@@ -40,7 +40,7 @@ def samples(vector: BlockVector) -> Samples:
     return {(series.metric, series.value): float(series.count) for series in vector.encode()}
 
 
-def test_the_canonical_text_is_what_it_has_always_been():
+def test_the_canonical_text_is_what_it_has_always_been() -> None:
     # Writer and reader may be of different releases: this text must not change.
     assert [series.text for series in VECTOR.series()] == [
         'chaffinch_router_requests_total{outcome="ok"}=5',
@@ -63,18 +63,18 @@ def test_the_canonical_text_is_what_it_has_always_been():
     assert VECTOR.checksum() == 1292504851
 
 
-def test_a_vector_reads_back_as_it_was_written():
+def test_a_vector_reads_back_as_it_was_written() -> None:
     assert decode(samples(VECTOR)) == VECTOR
 
 
-def test_every_outcome_is_of_one_kind():
+def test_every_outcome_is_of_one_kind() -> None:
     kinds = (COUNTED, THROTTLED, CLIENT_ERRORS, CLIENT_GONE)
     assert sorted(outcome for kind in kinds for outcome in kind) == sorted(Outcome)
     assert {Outcome.OK} == COUNTED - ERRORS
     assert (VECTOR.count(COUNTED), VECTOR.count(ERRORS)) == (8, 3)
 
 
-def test_latencies_sit_in_the_bucket_of_the_next_exported_edge():
+def test_latencies_sit_in_the_bucket_of_the_next_exported_edge() -> None:
     buckets = [0] * BUCKET_COUNT
     buckets[3], buckets[10], buckets[11], buckets[OVERFLOW] = 2, 1, 4, 5
     exported = LatencyCounts.of(buckets, (10, 20))
@@ -104,13 +104,13 @@ BROKEN: dict[str, Samples] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_vector_is_broken_by(name: str):
+def test_a_vector_is_broken_by(name: str) -> None:
     with pytest.raises(BrokenVectorError):
         decode({**samples(VECTOR), **BROKEN[name]})
 
 
 @pytest.mark.parametrize("key", sorted(samples(VECTOR)))
-def test_a_vector_is_broken_by_the_lack_of(key: tuple[str, str]):
+def test_a_vector_is_broken_by_the_lack_of(key: tuple[str, str]) -> None:
     with pytest.raises(BrokenVectorError):
         decode({name: value for name, value in samples(VECTOR).items() if name != key})
 
@@ -132,7 +132,7 @@ def _vectors(draw: st.DrawFn) -> BlockVector:
 @given(_vectors(), _vectors(), st.data())
 def test_samples_of_two_scrapes_are_never_taken_for_one(
     one: BlockVector, other: BlockVector, data: st.DataObject
-):
+) -> None:
     first, second = samples(one), samples(other)
     taken = data.draw(st.sets(st.sampled_from(sorted(first)), min_size=1))
     mixed = {key: second[key] if key in taken else value for key, value in first.items()}
@@ -141,7 +141,7 @@ def test_samples_of_two_scrapes_are_never_taken_for_one(
         decode(mixed)
 
 
-def test_every_edge_has_a_label_of_its_own_that_prometheus_leaves_alone():
+def test_every_edge_has_a_label_of_its_own_that_prometheus_leaves_alone() -> None:
     texts = [le_text(edge) for edge in range(EDGE_COUNT)]
     assert len(set(texts)) == EDGE_COUNT
     # Prometheus writes whole numbers as 1.0 and would rewrite exponents.
