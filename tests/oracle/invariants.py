@@ -144,7 +144,7 @@ def _unearned_weight(world: World, write: Write) -> Iterator[Violation]:
 def _weight_of_step(world: World) -> int:
     """Return the weight that the recorded step allows, from the rollout's own status and spec."""
     rollout = world.status.get("rollout") or {}
-    if (rollout.get("decision") or {}).get("kind") == "Promote":
+    if _is_promoted(rollout):
         return FULL_WEIGHT
     step = rollout.get("step") or {}
     for declared in world.spec.get("strategy", {}).get("steps", ()):
@@ -158,15 +158,17 @@ def _weight_of_step(world: World) -> int:
 
 
 def _unearned_steps(world: World, write: Write) -> Iterator[Violation]:
-    before = (world.status.get("rollout") or {}).get("step") or {}
-    after = (write.stored.get("status", {}).get("rollout") or {}).get("step") or {}
-    if not before or not after or after["index"] <= before["index"]:
+    before = world.status.get("rollout") or {}
+    after = (write.stored.get("status") or {}).get("rollout") or {}
+    left, entered = before.get("step"), after.get("step")
+    if not left or before.get("id") != after.get("id"):
         return
-    if after["index"] > before["index"] + 1:
-        yield Violation("I3", write, f"step {before['index']} is followed by step {after['index']}")
-    if not _passed(before):
-        yield Violation("I3", write, f"step {before['name']} was left without a recorded Pass")
+    if entered and entered["index"] > left["index"] + 1:
+        yield Violation("I3", write, f"step {left['index']} is followed by step {entered['index']}")
+    goes_on = bool(entered) and entered["index"] > left["index"]
+    if (goes_on or _is_promoted(after)) and "passedAt" not in left:
+        yield Violation("I3", write, f"step {left['name']} was left without a recorded Pass")
 
 
-def _passed(step: Mapping[str, Any]) -> bool:
-    return step.get("verdict") in {"Pass", "NotJudged"}
+def _is_promoted(rollout: Mapping[str, Any]) -> bool:
+    return (rollout.get("decision") or {}).get("kind") == "Promote"

@@ -57,12 +57,12 @@ def replicas(revision: str, count: int) -> Write:
     return write("deployments", f"chat-{revision}", {"spec": {"replicas": count}})
 
 
-def status(index: int, verdict: str | None = None, *, decision: str | None = None) -> Write:
+def status(index: int, *, passed: bool = False, decision: str | None = None) -> Write:
     names = ["warm-up", "canary-20", "canary-50", "bake"]
     step: dict[str, Any] = {"name": names[index], "index": index}
-    if verdict:
-        step["verdict"] = verdict
-    rollout: dict[str, Any] = {"step": step}
+    if passed:
+        step["passedAt"] = "2026-01-01T00:00:00Z"
+    rollout: dict[str, Any] = {"id": f"{CANARY}-a2", "step": step}
     if decision:
         rollout["decision"] = {"kind": decision}
     return write("inferencerollouts/status", "chat", {"spec": SPEC, "status": {"rollout": rollout}})
@@ -72,7 +72,7 @@ FIRST = [
     endpoints(STABLE, "a-0", "a-1"),
     replicas(STABLE, 2),
     route({STABLE: 10_000}),
-    status(0, "NotJudged"),
+    status(0, passed=True),
 ]
 CANARY_READY = [endpoints(CANARY, "b-0"), status(1)]
 AT_20 = [*FIRST, *CANARY_READY, route({STABLE: 8_000, CANARY: 2_000})]
@@ -85,13 +85,13 @@ def broken(history: list[Write]) -> list[str]:
 def test_a_promotion_step_by_step_breaks_nothing() -> None:
     history = [
         *AT_20,
-        status(1, "Pass"),
+        status(1, passed=True),
         status(2),
         route({STABLE: 5_000, CANARY: 5_000}),
-        status(2, "Pass"),
+        status(2, passed=True),
         status(3),
         route({STABLE: 0, CANARY: 10_000}),
-        status(3, "Pass", decision="Promote"),
+        status(3, passed=True, decision="Promote"),
         route({CANARY: 10_000}, stable=CANARY),
         replicas(STABLE, 0),
     ]
@@ -141,7 +141,12 @@ def test_a_rollback_route_first_breaks_nothing() -> None:
             id="a step left without a Pass",
         ),
         pytest.param(
-            [*AT_20, status(1, "Pass"), status(3)],
+            [*AT_20, status(1, decision="Promote")],
+            ["I3 step canary-20 was left without a recorded Pass"],
+            id="a promotion without a Pass",
+        ),
+        pytest.param(
+            [*AT_20, status(1, passed=True), status(3)],
             ["I3 step 1 is followed by step 3"],
             id="a step skipped",
         ),
