@@ -165,7 +165,7 @@ def _unearned_steps(world: World, write: Write) -> Iterator[Violation]:
         return
     if entered and entered["index"] > left["index"] + 1:
         yield Violation("I3", write, f"step {left['index']} is followed by step {entered['index']}")
-    goes_on = bool(entered) and entered["index"] > left["index"]
+    goes_on = entered is not None and entered["index"] > left["index"]
     if (goes_on or _is_promoted(after)) and "passedAt" not in left:
         yield Violation("I3", write, f"step {left['name']} was left without a recorded Pass")
 

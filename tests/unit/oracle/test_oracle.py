@@ -91,6 +91,7 @@ def test_a_promotion_step_by_step_breaks_nothing() -> None:
         status(2, passed=True),
         status(3),
         route({STABLE: 0, CANARY: 10_000}),
+        status(3, passed=True),
         status(3, passed=True, decision="Promote"),
         route({CANARY: 10_000}, stable=CANARY),
         replicas(STABLE, 0),
