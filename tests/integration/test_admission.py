@@ -14,6 +14,7 @@ from chaffinch.api.kinds import KINDS, Kind
 from chaffinch.api.v1alpha1.common import GROUP, VERSION
 from examples import Example, invalid_examples, valid_examples
 from localcluster.fixtures import Kubectl, KubectlError
+from unit.api.rollouts import a_status
 
 if TYPE_CHECKING:
     from localcluster import Cluster
@@ -138,28 +139,13 @@ def test_replicas_are_read_and_set_through_the_scale_subresource(within: Kubectl
         within("scale", "iro", "chat", "--replicas=65")
 
 
-def test_kubectl_prints_where_a_rollout_is(within: Kubectl) -> None:
+def test_a_status_of_the_operator_is_stored_whole_and_printed_in_short(within: Kubectl) -> None:
     create(within, _BY_STEM["rollout-minimal"])
-    now = "2026-03-01T12:00:00Z"
-    ready = {
-        "type": "Ready",
-        "status": "False",
-        "reason": "RolloutInProgress",
-        "message": "95 % on 58be2000.",
-        "observedGeneration": 1,
-        "lastTransitionTime": now,
-    }
-    step = {"name": "canary-5", "index": 1, "of": 3, "enteredAt": now}
-    status = {
-        "phase": "Progressing",
-        "stable": {"revision": "58be2000", "since": now, "replicas": 2, "ready": 2},
-        "rollout": {"id": "r", "stage": "Stepping", "startedAt": now, "step": step},
-        "traffic": {"sequence": 1, "weight": {"step": 500, "desired": 500, "percent": "5%"}},
-        "conditions": [ready],
-    }
+    status = a_status().to_dict()
     within(
         "patch", "iro", "chat", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
     )
+    assert within.get("iro", "chat")["status"] == status
     printed = printed_columns(within, "iro", "chat")
     assert printed.pop("AGE")
     assert printed == {

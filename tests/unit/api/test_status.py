@@ -1,56 +1,20 @@
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta, timezone
 
 import pytest
 from pydantic import ValidationError
 
-from chaffinch.api.v1alpha1.common import Condition, ConditionStatus, format_time
+from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
-from chaffinch.api.v1alpha1.status import (
-    CandidateStatus,
-    RolloutProgress,
-    RolloutStage,
-    RolloutStatus,
-    StepStatus,
-    TrafficStatus,
-    WarmPod,
-    WeightStatus,
-    Writer,
-)
-
-NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
-
-
-def a_status() -> RolloutStatus:
-    return RolloutStatus(
-        observed_generation=3,
-        writer=Writer(epoch=2, sequence=41),
-        candidate=CandidateStatus(
-            revision="0a1b2c3d", attempt=1, replicas=1, ready=1, warm=(WarmPod(name="chat-x", restarts=1),)
-        ),
-        rollout=RolloutProgress(
-            id="0a1b2c3d-a1",
-            stage=RolloutStage.STEPPING,
-            started_at=NOON,
-            step=StepStatus(name="canary-5", index=1, of=3, entered_at=NOON + timedelta(microseconds=1)),
-        ),
-        traffic=TrafficStatus(sequence=7, weight=WeightStatus(step=500, desired=500)),
-        conditions=(
-            Condition(
-                type=ConditionType.READY,
-                status=ConditionStatus.FALSE,
-                reason=Reason.ROLLOUT_IN_PROGRESS,
-                message="95 % on 58be2000.",
-                observed_generation=3,
-                last_transition_time=NOON,
-            ),
-        ),
-    )
+from chaffinch.api.v1alpha1.status import RolloutProgress, RolloutStage, RolloutStatus, WeightStatus
+from unit.api.rollouts import NOON, a_status
 
 
 def test_a_status_is_written_without_absent_fields_in_the_words_of_the_api() -> None:
     assert a_status().to_dict() == {
         "observedGeneration": 3,
+        "phase": "Progressing",
         "writer": {"epoch": 2, "sequence": 41},
+        "stable": {"revision": "58be2000", "since": "2026-03-01T12:00:00Z", "replicas": 2, "ready": 2},
         "candidate": {
             "revision": "0a1b2c3d",
             "attempt": 1,
