@@ -46,5 +46,5 @@ class RouterSettings:
     image_pull_secrets: tuple[str, ...] = ()
     drain_seconds: int = 300
     envoy_threads: int = 2
-    agent: Resources = Resources(cpu="50m", memory="64Mi", memory_limit="256Mi")
-    envoy: Resources = Resources(cpu="200m", memory="128Mi", memory_limit="512Mi")
+    agent: Resources = Resources(cpu="25m", memory="64Mi", memory_limit="256Mi")
+    envoy: Resources = Resources(cpu="100m", memory="128Mi", memory_limit="512Mi")
