@@ -7,6 +7,7 @@ Each invalid example begins with two comments: ``# expect:`` is a part of the AP
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,13 @@ class Example:
         return self.path.stem
 
 
+@cache
 def valid_examples() -> tuple[Example, ...]:
     """Return the objects that the API takes."""
     return tuple(Example(path, _body(path)) for path in sorted((_FOLDER / "valid").glob("*.yaml")))
 
 
+@cache
 def invalid_examples() -> tuple[Example, ...]:
     """Return the objects that the API refuses."""
     return tuple(_invalid(path) for path in sorted((_FOLDER / "invalid").glob("*.yaml")))
