@@ -26,6 +26,7 @@ MARKER = "localcluster.json"
 _GRACE_SECONDS = 1.0
 _CONTAINER_LOG_LINKS = Path("/var/log/containers")
 _CNI_RESULTS = Path("/var/lib/cni/results")
+_SHIM_SOCKETS = Path("/run/containerd/s")
 
 
 def leftovers(settings: Settings) -> tuple[str, ...]:
@@ -69,12 +70,16 @@ def _refuse_foreign_folder(state: Path) -> None:
 
 
 def _stray_files(settings: Settings) -> list[Path]:
-    """Return what the kubelet and CNI wrote outside the state folder for this cluster."""
+    """Return what containerd, the kubelet and CNI wrote outside the state folder for this cluster."""
     strays = [result for result in _CNI_RESULTS.glob("*") if _mentions(result, settings.state)]
     for link in _CONTAINER_LOG_LINKS.glob("*.log"):
         with suppress(OSError):
             if str(link.readlink()).startswith(f"{settings.state}/"):
                 strays.append(link)
+    for address in settings.state.glob("containerd/state/io.containerd.runtime.v2.task/*/*/address"):
+        socket = Path(address.read_text().strip().removeprefix("unix://"))
+        if socket.parent == _SHIM_SOCKETS:
+            strays.append(socket)
     return strays
 
 

@@ -45,6 +45,7 @@ state = "{folder}/state"
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       BinaryName = "{unpacked}/usr/sbin/runc"
+      Root = "{folder}/runc"
       SystemdCgroup = false
 """
 

@@ -176,7 +176,8 @@ def _version_of(go: str) -> tuple[int, int, int]:
 
 
 def _go_of_wheel(folder: Path) -> Path | None:
-    return next(iter(folder.glob("**/bin/go")), None)
+    binary = folder / "go" / "bin" / "go"  # not bin/go: a launcher that only works inside an environment
+    return binary if binary.exists() else None
 
 
 def _show_packages(lines: Iterable[str], progress: Progress) -> list[str]:
