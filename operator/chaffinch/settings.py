@@ -103,7 +103,7 @@ class Settings(BaseSettings):
     kube_connections: int = Field(
         16, ge=1, le=256, description="Requests to the API server at the same time."
     )
-    watch_timeout: Seconds = Field(
+    watch_timeout: Annotated[int, Field(ge=5, le=3600)] = Field(
         300, description="How long the API server keeps one watch open before it is renewed, in seconds."
     )
     pod_timeout: Seconds = Field(

@@ -72,13 +72,13 @@ def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
     return registry
 
 
-def engine_settings(*, request: float, connect: float, watch: float) -> kopf.OperatorSettings:
+def engine_settings(*, request: float, connect: float, watch: int) -> kopf.OperatorSettings:
     """Return the engine's settings: it watches, with timeouts, and writes nothing at all.
 
     Args:
         request: Longest wait for an answer, in seconds.
         connect: Longest wait for a connection, in seconds.
-        watch: How long one watch stays open, in seconds.
+        watch: How long one watch stays open, in whole seconds.
     """
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False

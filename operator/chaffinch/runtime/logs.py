@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import traceback
 from datetime import UTC, datetime
@@ -26,13 +27,20 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         line |= {name: str(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
             line["at"] = _place(record.exc_info[2])
         return json.dumps(line, ensure_ascii=False)
+
+
+def _message(record: logging.LogRecord) -> str:
+    # Libraries put the text of errors, and with it parts of remote answers, behind the first colon.
+    message = record.getMessage()
+    foreign = record.name.partition(".")[0] != "chaffinch"
+    return re.split(r"[:\n]", message, maxsplit=1)[0] if foreign and record.exc_info else message
 
 
 def place_of(error: BaseException) -> str:
@@ -59,5 +67,5 @@ def configure(level: str, style: str) -> None:
         else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for noisy in ("urllib3", "httpx", "httpcore", "aiohttp.access"):
+    for noisy in ("kopf", "urllib3", "httpx", "httpcore", "aiohttp.access"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
