@@ -50,7 +50,8 @@ def freeze(
 ) -> InferenceBaselineSpec:
     """Make a baseline of what a probe measured.
 
-    Stages that are no evidence are left out; the gate stage must be there.
+    Other stages than the gate are there for reports: they may have ended at their timeout, and are left out
+    only where their numbers cannot be believed.
 
     Args:
         reference: Name and version of the baseline.
@@ -76,18 +77,13 @@ def freeze(
             f"stage {profile.gate_stage}: {arm.errors} of {arm.requests} requests failed, so that there is no"
             " P95 to hold anything to; mend the server first"
         )
-    usable = [
-        stage
-        for stage in result.stages
-        if stage.complete and isinstance(probe_arm(result, stage.name), ArmEvidence)
-    ]
     spec = InferenceBaselineSpec(
         name=reference.name,
         version=reference.version,
         model=model,
         fingerprint=fingerprint,
         profile=profile,
-        stages=tuple(_measurement(stage) for stage in usable),
+        stages=tuple(_measurement(stage) for stage in result.stages if _is_believable(stage)),
         gate_stage=profile.gate_stage,
         provenance=provenance,
         digest=_NO_DIGEST,
@@ -213,6 +209,11 @@ def probe_evidence(
 def _mostly_failed(stage: StageResult) -> bool:
     answered = stage.errors - stage.errors_by_kind.get(_REFUSED, 0)
     return answered * 2 > stage.requests
+
+
+def _is_believable(stage: StageResult) -> bool:
+    arm = _arm(stage.requests, stage.errors, stage.sketches)
+    return isinstance(arm, ArmEvidence) and arm.requests > 0 and stage.self_check.passed
 
 
 def _measurement(stage: StageResult) -> StageMeasurement:

@@ -54,9 +54,7 @@ async def _work(plan: ProbePlan, port: int, collect_seconds: int) -> int:
     try:
         runner = await serve(desk, port)
     except OSError as error:
-        _log.error(
-            "cannot serve the result on port %d (%s); choose a free one with --port", port, error.strerror
-        )
+        _log.error("cannot listen on port %d (%s); choose a free one with --port", port, error.strerror)
         return FAILED
     try:
         async with Client() as client:

@@ -54,11 +54,12 @@ class LoadGenerator:
         self._client = client
         self._watch = watch
         self._slots = Slots()
+        self._broken = False
 
     async def run(self) -> ProbeRecord:
         """Run the plan and return what it measured; it ends by itself, whatever the targets do.
 
-        After a stage in which nearly everything failed only the gate stage is still run: more load would add
+        After too many failures in a row only the gate stage is still run: more load would add
         nothing but harm, and without the gate stage a broken server could not be told from an unknown one.
         """
         version = await self._client.engine_version(self._plan.targets[0])
@@ -68,7 +69,7 @@ class LoadGenerator:
             if warm_up is not None:
                 await self._send(warm_up)
             for stage in self._plan.stages:
-                if stages and stages[-1].stopped and stage.name != self._plan.gate_stage:
+                if self._broken and stage.name != self._plan.gate_stage:
                     continue
                 stages.append(await self._measure(stage, lag, warm_up))
         if warm_up is not None:
@@ -121,6 +122,7 @@ class LoadGenerator:
                 return
             if run.tally.failures_in_a_row >= too_many:
                 self._slots.give_back()
+                self._broken = True
                 run.stopped = f"{run.tally.failures_in_a_row} requests in a row failed"
                 return
             body = completion_body(

@@ -18,8 +18,11 @@ from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.probe import SelfCheck
 
+# Measured with tests/bench/probe_client.py, 128 streams and a TTFT of 100 ms: up to a lag P99 of 17 ms the
+# TTFT P95 was at most 5 % off, from 22 ms on it was 20 % off and more. The lag's P95 tells too little: it
+# stayed under 4 ms in all of these.
 LAG_FLOOR_SECONDS = 0.010
-LAG_SHARE_OF_TTFT = 0.05
+LAG_SHARE_OF_TTFT = 0.1
 MAX_CPU_SHARE = 0.6
 MIN_CONCURRENCY_SHARE = 0.9
 

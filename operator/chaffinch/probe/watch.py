@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from chaffinch.probe.outcome import Outcome
 
 WARM_UP = "warm-up"
+STARTING = "starting"
 
 
 class Watch:
@@ -14,7 +15,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._stage = ""
+        self._stage = STARTING
         self._done = 0
         self._requests = Counter(
             "chaffinch_probe_requests", "Requests that ended.", ["stage", "outcome"], registry=self.registry

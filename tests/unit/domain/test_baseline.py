@@ -288,8 +288,10 @@ UNFIT = {
     "a server that fails": (
         stage(errors=11, sketches=sketches(200, 11)),
         BaselineError,
-        "stage gate: 11 of 200 requests failed, so that there is no P95 to hold anything to;"
-        " mend the server first",
+        (
+            "stage gate: 11 of 200 requests failed, so that there is no P95 to hold anything to;"
+            " mend the server first"
+        ),
     ),
     "an unfinished gate stage": (
         stage(complete=False),
@@ -313,9 +315,21 @@ def test_a_result_that_proves_nothing_is_not_frozen(
     assert (type(caught.value), str(caught.value)) == (error, want)
 
 
-def test_other_stages_that_are_no_evidence_are_left_out() -> None:
-    spec = frozen(ProbeResult(stages=(stage("one", complete=False), stage("gate"))))
-    assert [s.name for s in spec.stages] == ["gate"]
+LAGGED = SelfCheck(passed=False, problem="CPU")
+OTHER_STAGES = {
+    "ended at its timeout": (stage("one", complete=False, requests=7, sketches=sketches(7)), ["one", "gate"]),
+    "the generator lagged": (stage("one", self_check=LAGGED), ["gate"]),
+    "nothing ended": (stage("one", complete=False, requests=0, sketches=Sketches()), ["gate"]),
+    "numbers that contradict each other": (stage("one", errors=21), ["gate"]),
+}
+
+
+@pytest.mark.parametrize(("one", "want"), OTHER_STAGES.values(), ids=OTHER_STAGES)
+def test_other_stages_are_kept_for_reports_where_they_can_be_believed(
+    one: StageResult, want: list[str]
+) -> None:
+    spec = frozen(ProbeResult(stages=(one, stage("gate"))))
+    assert [s.name for s in spec.stages] == want
     assert baselines.verify(spec) is None
 
 
