@@ -69,7 +69,7 @@ WRONG: dict[str, tuple[dict[str, object], str]] = {
         {"prompt": {"mix": [{"tokens": 1, "share": "60%"}, {"tokens": 2, "share": "30%"}]}},
         "prompt.mix: the shares add up to 90%, not 100%",
     ),
-    "no time at all": ({"requestTimeout": "0s"}, "a timeout must be 1s or more"),
+    "no time at all": ({"requestTimeout": "0s"}, "'0s' is not a duration"),
     "a timeout in words": ({"requestTimeout": "soon"}, "'soon' is not a duration"),
     "an unknown field": ({"speed": 1}, "speed: Extra inputs are not permitted"),
 }

@@ -88,9 +88,10 @@ async def post(url: str) -> int:
 
 
 async def test_a_result_is_served_until_it_was_collected() -> None:
-    gate = asyncio.Event()
+    asked, gate = asyncio.Event(), asyncio.Event()
 
     async def wait(_: int) -> web.StreamResponse | None:
+        asked.set()
         await gate.wait()
         return None
 
@@ -101,8 +102,8 @@ async def test_a_result_is_served_until_it_was_collected() -> None:
         worker("--plan", plan_for(engine), "--port", str(port)) as process,
     ):
         async with asyncio.timeout(DEADLINE):
-            while json.loads(await get_until(f"{base}/result", 503)) != {"stage": "gate", "requests": 0}:
-                await asyncio.sleep(0.02)
+            await asked.wait()
+        assert json.loads(await get_until(f"{base}/result", 503)) == {"stage": "gate", "requests": 0}
         assert await post(f"{base}/collected") == 409, "there is nothing to collect yet"
         gate.set()
         record = parse_record(await get_until(f"{base}/result", 200), probe_uid="uid-1", attempt=1)
