@@ -35,6 +35,9 @@ def main(argv: Sequence[str]) -> int:
         return 1
     except BrokenPipeError:
         return 1
+    except OSError as error:
+        print(f"localcluster: {error}. Do: check rights and free disk space", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
 
@@ -57,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command("down", _down, "stop the cluster and remove all that it left, except the cache")
     command("status", _status, "tell what runs and whether it works; exit code 1 if it does not")
-    command("build", _build, "only build programs and the base image's parts into the cache")
+    command("build", _build, "only build the programs into the cache, and print where")
     for name, text in (
         ("exec", "run a command inside the network namespace"),
         ("kubectl", "run kubectl against the cluster"),

@@ -159,7 +159,9 @@ def corefile(settings: Settings) -> str:
     pods insecure
     ttl 5
   }}
-  cache 5
+  cache 5 {{
+    denial 1000 1
+  }}
 }}
 """
 

@@ -60,7 +60,7 @@ def ensure_installed(progress: Progress) -> None:
 
 def ensure_unpacked(cache: Path, progress: Progress) -> Path:
     """Return the folder that holds the unpacked packages (`usr/bin`, `usr/lib/cni`), making it if need be."""
-    target = cache / "debian"
+    target = folder_for(cache)
     if (target / _MARKER).exists():
         return target
     if shutil.which("apt-get") is None:
@@ -77,6 +77,11 @@ def ensure_unpacked(cache: Path, progress: Progress) -> Path:
                 run(["dpkg-deb", "-x", package, target], remedy="check the free disk space")
         (target / _MARKER).touch()
     return target
+
+
+def folder_for(cache: Path) -> Path:
+    """Return where the unpacked packages belong, there or not."""
+    return cache / "debian"
 
 
 def _is_known(packages: tuple[str, ...]) -> bool:
