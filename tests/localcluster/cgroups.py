@@ -25,6 +25,7 @@ class ClusterCgroup:
 
     def __init__(self, name: str, root: Path = _ROOT) -> None:
         self.path = f"/localcluster-{name}"
+        self._root = root
         self._unified = (root / "cgroup.controllers").exists()
         hierarchies = (
             [root] if self._unified else sorted(p for p in root.iterdir() if (p / "cgroup.procs").exists())
@@ -37,12 +38,12 @@ class ClusterCgroup:
         """Make the cgroup everywhere: the kubelet wants its root to exist in each hierarchy."""
         try:
             if self._unified:
-                self._delegate(_ROOT)
+                _delegate(self._root)
             for folder in self._folders:
                 folder.mkdir(exist_ok=True)
                 _inherit_cpuset(folder)
             if self._unified:
-                self._delegate(self._tracked)
+                _delegate(self._tracked)
             (self._tracked / _PROGRAMS).mkdir(exist_ok=True)
         except OSError as error:
             raise ClusterError(
@@ -78,12 +79,12 @@ class ClusterCgroup:
                 with suppress(OSError):
                     folder.rmdir()
 
-    @staticmethod
-    def _delegate(folder: Path) -> None:
-        """Let the children of a v2 cgroup use every controller that this one may use."""
-        for controller in (folder / "cgroup.controllers").read_text().split():
-            with suppress(OSError):
-                (folder / "cgroup.subtree_control").write_text(f"+{controller}")
+
+def _delegate(folder: Path) -> None:
+    """Let the children of a v2 cgroup use every controller that this one may use."""
+    for controller in (folder / "cgroup.controllers").read_text().split():
+        with suppress(OSError):
+            (folder / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
 def _inherit_cpuset(folder: Path) -> None:

@@ -41,3 +41,18 @@ def test_a_v1_cgroup_is_made_in_each_hierarchy_and_tracked_in_one(tmp_path: Path
     assert (tmp_path / "cpuset" / "localcluster-trial").is_dir()
     programs_file.write_text("12\n34\n")
     assert group.members() == (12, 34)
+
+
+def test_a_v2_cgroup_is_made_once_and_passes_its_controllers_on(tmp_path: Path) -> None:
+    own = tmp_path / "localcluster-trial"
+    own.mkdir()
+    for folder in (tmp_path, own):  # files that the kernel would make
+        (folder / "cgroup.controllers").write_text("pids\n")
+    group = ClusterCgroup("trial", tmp_path)
+    group.create()
+
+    assert (own / "programs").is_dir()
+    assert [(folder / "cgroup.subtree_control").read_text() for folder in (tmp_path, own)] == [
+        "+pids",
+        "+pids",
+    ]

@@ -94,7 +94,7 @@ def test_pip_is_told_how_to_reach_the_index_and_nothing_else() -> None:
         [
             ":env:.default-timeout='180'",
             ":env:.index-url='https://from.environment/simple'",
-            ":env:.find-links='/opt/wheels'",
+            ":env:.find-links='/some/wheels'",
             "global.cert='/etc/ssl/certs/ca-certificates.crt'",
             "global.index-url='https://from.file/simple'",
             "global.extra-index-url='\\nhttps://one/simple\\nhttps://two/simple'",
