@@ -324,6 +324,17 @@ async def test_the_revision_cannot_be_forged_and_a_request_id_is_kept(
             assert answer.status == 200
 
 
+async def test_requests_that_share_a_request_id_are_counted_one_by_one(
+    stage: Stage, stable: Upstream, canary: Upstream, client: aiohttp.ClientSession
+) -> None:
+    async with stage.agent() as views:
+        await both_arms(stage, stable, canary, {STABLE: 10_000, CANARY: 0})
+        client.headers["X-Request-Id"] = "always the same"
+        await asyncio.gather(*(send(client, stage.url("stream")) for _ in range(30)))
+        vector = (await stage.counted(views, 30))[STABLE]
+    assert vector.requests[0] == 30
+
+
 async def test_a_draining_router_lets_streams_end_and_sends_clients_away(
     stage: Stage, stable: Upstream, canary: Upstream, client: aiohttp.ClientSession
 ) -> None:

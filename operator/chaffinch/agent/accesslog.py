@@ -26,7 +26,8 @@ _TIME = re.compile(r"[0-9]{1,12}\.[0-9]{6}")
 
 FORMAT: dict[str, str] = {
     "type": "%ACCESS_LOG_TYPE%",
-    "id": "%STREAM_ID%",
+    # Not STREAM_ID: that is the request's x-request-id, which clients choose and repeat.
+    "id": "%CONNECTION_ID%-%START_TIME(%s.%9f)%",
     "start": "%START_TIME(%s.%6f)%",
     "method": "%REQ(:METHOD):10%",
     "attempt": "%ROUTE_NAME%",
@@ -60,7 +61,7 @@ class LogLine:
 
     Attributes:
         kind: When the line was written.
-        stream: Envoy's id of the request, the same in all of its lines.
+        stream: An id of the request that is the same in all of its lines: connection and begin.
         start: When the request began, in Unix seconds.
         method: The HTTP method.
         attempt: The attempt of the route that took the request; None before one did.

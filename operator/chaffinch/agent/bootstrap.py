@@ -12,6 +12,15 @@ from typing import Any
 STATS_PREFIXES = ("http.ingress.", "cluster_manager.", "listener_manager.", "server.", "filesystem.")
 """The only statistics that Envoy keeps: those that the agent asks for."""
 
+_CONNECTION_LIMIT = {
+    "name": "envoy.resource_monitors.global_downstream_max_connections",
+    "typed_config": {
+        "@type": "type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3"
+        ".DownstreamConnectionsConfig",
+        "max_active_downstream_connections": 50_000,
+    },
+}
+
 
 @dataclass(frozen=True, slots=True)
 class EnvoyPaths:
@@ -75,6 +84,7 @@ def bootstrap(paths: EnvoyPaths, node: str) -> dict[str, Any]:
             "cds_config": config_source(paths, paths.clusters),
             "lds_config": config_source(paths, paths.listeners),
         },
+        "overload_manager": {"resource_monitors": [_CONNECTION_LIMIT]},
         "stats_config": {
             "stats_matcher": {
                 "inclusion_list": {"patterns": [{"prefix": prefix} for prefix in STATS_PREFIXES]}

@@ -42,6 +42,7 @@ class LogCounter:
     rotations: int = 0
     restarts: int = 0
     _envoy_start: float | None = None
+    _answers: bool = False
 
     async def run(self) -> None:
         """Count until cancelled."""
@@ -74,7 +75,14 @@ class LogCounter:
         except AdminError:
             # Envoy is down or busy. If it is down, it opens its path anew when it starts; if it is
             # busy, the next round asks again. Nothing is lost meanwhile.
-            log.info("Envoy's admin interface does not answer; trying again")
+            self._tell(answers=False)
+        else:
+            self._tell(answers=True)
+
+    def _tell(self, *, answers: bool) -> None:
+        if answers is not self._answers:
+            self._answers = answers
+            log.info("Envoy's admin interface %s", "answers" if answers else "does not answer")
 
     def _take(self, line: bytes) -> None:
         self.lines += 1

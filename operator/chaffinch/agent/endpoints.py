@@ -46,15 +46,21 @@ def ready_endpoints(slices: Iterable[Mapping[str, Any]], rollout: str, revisions
 
 
 def _ready_of(piece: Mapping[str, Any]) -> Iterable[Endpoint]:
-    ports = [port["port"] for port in piece.get("ports") or () if port.get("protocol", "TCP") == "TCP"]
-    if not ports:
+    # Anyone may make a slice in the namespace: what is incomplete is passed over, never an error.
+    if piece.get("addressType") not in {"IPv4", "IPv6"}:
         return
+    port = next((port.get("port") for port in piece.get("ports") or () if _is_tcp(port)), None)
     for endpoint in piece.get("endpoints") or ():
         target = endpoint.get("targetRef") or {}
+        pod = target.get("name") if target.get("kind") == "Pod" else None
         # The API says that an absent condition is to be read as ready.
-        ready = (endpoint.get("conditions") or {}).get("ready")
-        if ready is not False and target.get("kind") == "Pod" and endpoint.get("addresses"):
-            yield Endpoint(target["name"], endpoint["addresses"][0], ports[0])
+        ready = (endpoint.get("conditions") or {}).get("ready") is not False
+        if ready and pod and port and endpoint.get("addresses"):
+            yield Endpoint(pod, endpoint["addresses"][0], port)
+
+
+def _is_tcp(port: Mapping[str, Any]) -> bool:
+    return bool(port.get("protocol", "TCP") == "TCP")
 
 
 def admitted(endpoints: tuple[Endpoint, ...], pods: tuple[str, ...] | None) -> tuple[Endpoint, ...]:
