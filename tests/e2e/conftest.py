@@ -37,5 +37,6 @@ def story(chaffinch: None, tmp_path: Path) -> Iterator[Story]:  # noqa: ARG001 -
     try:
         yield told
         told.then_no_invariant_was_broken()
+        told.then_nothing_was_forbidden()
     finally:
         Kubectl("default").run("delete", "namespace", namespace, "--wait=false")

@@ -96,6 +96,10 @@ class Story:
             violations = oracle.check(writes, rollout=name, operator=OPERATOR_USER)
             assert not violations, "\n".join(map(str, violations))
 
+    def then_nothing_was_forbidden(self) -> None:
+        """The operator asks for nothing that its role does not grant."""
+        assert oracle.denied(self.audit_log, OPERATOR_USER) == []
+
     def engine_pods(self, revision: str) -> list[Object]:
         """Return the engine pods of a revision."""
         return list(self.kubectl.list("pods", f"--selector=chaffinch.dev/revision={revision}"))

@@ -10,7 +10,7 @@ the API server stored it, and checks every write of ours against what the cluste
   and a later step begins only after a recorded Pass.
 """
 
-from oracle.audit import Write, read_writes
+from oracle.audit import Write, denied, read_writes
 from oracle.invariants import Violation, check
 
-__all__ = ["Violation", "Write", "check", "read_writes"]
+__all__ = ["Violation", "Write", "check", "denied", "read_writes"]

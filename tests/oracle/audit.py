@@ -41,6 +41,21 @@ def read_writes(path: Path, namespace: str) -> list[Write]:
         return sorted(parse(lines, namespace), key=lambda write: write.at)
 
 
+def denied(path: Path, user: str) -> list[str]:
+    """Return what a user was forbidden to do, as ``verb resource`` without repeats."""
+    found: dict[str, None] = {}
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.endswith("\n") or user not in line:
+                continue
+            event = json.loads(line)
+            if event["user"]["username"] == user and event.get("responseStatus", {}).get("code") == 403:
+                found[
+                    f"{event['verb']} {event.get('objectRef', {}).get('resource', event['requestURI'])}"
+                ] = None
+    return list(found)
+
+
 def parse(lines: Iterable[str], namespace: str) -> Iterator[Write]:
     """Yield the accepted writes of one namespace from the lines of an audit log.
 

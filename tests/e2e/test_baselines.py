@@ -1,0 +1,92 @@
+"""A rollout is held to its frozen baseline before any user meets the new version."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e.story import KIND, Story, says
+from e2e.test_promotion import OBJECTIVES, STEPS
+from stage.kubectl import KubectlError, Object, condition, has_condition
+from stage.service import PROBE, Service, load_probe
+
+BASELINE = ("chat", "v1")
+PROBED = (STEPS[0], PROBE, *STEPS[1:])
+
+
+def test_a_slow_version_is_rolled_back_by_the_probe_against_the_baseline(story: Story) -> None:
+    service = Service(story.namespace, steps=PROBED, objectives=OBJECTIVES, baseline=BASELINE)
+    v1 = story.given_stable(service)["status"]["stable"]["revision"]
+    manifest = frozen_baseline(story, service)
+    weights: set[int] = set()
+
+    def note_weight(rollout: Object) -> None:
+        weights.add(((rollout["status"].get("traffic") or {}).get("weight") or {}).get("desired", 0))
+
+    story.when_applied(service.version("--sim-latency-factor=2"))
+    rollout = story.until_attempt_ends(service, 2, meanwhile=note_weight)
+
+    assert rollout["status"]["stable"]["revision"] == v1
+    assert says(rollout, "Promoted") == ("False", "ObjectiveFailed")
+    assert weights == {0}
+    message = condition(rollout, "Promoted")["message"]
+    assert "ttft" in message
+    assert "chat-v1" in message or "chat@v1" in message
+
+    with pytest.raises(KubectlError, match="immutable"):
+        story.kubectl.run(
+            "patch", "inferencebaseline", "chat-v1", "--type=merge", '--patch={"spec": {"version": "v2"}}'
+        )
+    tampered_is_told(story, service, manifest)
+
+
+def tampered_is_told(story: Story, service: Service, manifest: dict[str, Any]) -> None:
+    """A baseline that was swapped for an edited copy is found out, and nothing is compared with it."""
+    manifest["spec"]["stages"][0]["errors"] += 1
+    story.kubectl.run("delete", "inferencebaseline", "chat-v1")
+    story.kubectl.apply(manifest)
+    found = story.kubectl.until(
+        KIND, service.name,
+        lambda rollout: has_condition(rollout, "BaselineValid", "False", "BaselineTampered"),
+        seconds=90, what="BaselineTampered",
+    )  # fmt: skip
+    assert "digest" in condition(found, "BaselineValid")["message"]
+
+
+def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
+    """Probe the stable version and freeze the result, as the README says; return the manifest."""
+    story.kubectl.apply(load_probe(service, "chat-baseline", profile="smoke/v1"))
+    story.kubectl.until(
+        "loadprobe", "chat-baseline", lambda found: has_condition(found, "Succeeded", "True"),
+        seconds=180, what="Succeeded",
+    )  # fmt: skip
+    path = story.folder / "baseline.yaml"
+    chaffinch(
+        "baseline", "freeze", "--probe=chat-baseline", f"--namespace={story.namespace}",
+        "--name=chat", "--version=v1", f"--output={path}",
+    )  # fmt: skip
+    story.kubectl.run("apply", f"--filename={path}")
+    story.kubectl.until(
+        KIND, service.name, lambda found: has_condition(found, "BaselineValid", "True"),
+        seconds=60, what="BaselineValid",
+    )  # fmt: skip
+    manifest: dict[str, Any] = yaml.safe_load(Path(path).read_text())
+    return manifest
+
+
+def chaffinch(*args: str) -> str:
+    """Run the command-line tool."""
+    done = subprocess.run(
+        [sys.executable, "-m", "chaffinch.cli", *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
