@@ -37,12 +37,13 @@ def test_children_take_nothing_over_and_edits_without_meaning_change_nothing(sto
     assert [name(child) for child in children if not has_owner(child)] == []
 
     pods = {pod["metadata"]["uid"] for pod in story.engine_pods(stable(before))}
-    for edit in (
+    edits: tuple[dict[str, Any], ...] = (
         {"metadata": {"labels": {"team": "search"}}},
         {"spec": {"pod": {"resources": {"limits": {"nvidia.com/gpu": 1}}}}},
         {"spec": {"pod": {"tolerations": []}}},
         {"spec": {"objectives": [dict(OBJECTIVES[0], max="900ms"), OBJECTIVES[1]]}},
-    ):
+    )
+    for edit in edits:
         edited = when_edited(story, service, edit)
         assert edited["status"]["attempts"] == 1
         assert stable(edited) == stable(before)
