@@ -25,10 +25,20 @@ if TYPE_CHECKING:
     from localcluster.components import Binaries
 
 
+PROGRAMS = {
+    "exec": "run a command inside the network namespace: exec -- CMD ARGS",
+    "kubectl": "run kubectl against the cluster",
+    "helm": "run helm against the cluster",
+}
+"""Commands that become another program; every word after them is that program's."""
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command; return its exit code (1 after a `ClusterError`, 130 after Ctrl-C)."""
-    arguments = _parser().parse_args(argv)
     try:
+        if argv and argv[0] in PROGRAMS:
+            return _become(argv[0], argv[1:])
+        arguments = _parser().parse_args(argv)
         return int(arguments.run(arguments))
     except ClusterError as error:
         print(f"localcluster: {error}", file=sys.stderr)
@@ -61,13 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     command("down", _down, "stop the cluster and remove all that it left, except the cache")
     command("status", _status, "tell what runs and whether it works; exit code 1 if it does not")
     command("build", _build, "only build the programs into the cache, and print where")
-    for name, text in (
-        ("exec", "run a command inside the network namespace"),
-        ("kubectl", "run kubectl against the cluster"),
-        ("helm", "run helm against the cluster"),
-    ):
-        command(name, _program, text).add_argument("words", nargs=argparse.REMAINDER, metavar="...")
-        commands.choices[name].set_defaults(program=name)
+    for name, text in PROGRAMS.items():
+        command(name, None, text)  # for --help only: `main` passes their words on unread
     load = command("load-image", _load_image, "make images available to pods, building them if need be")
     load.add_argument(
         "image", nargs="*", help="chaffinch, vllm-sim, envoy, or an archive; all three by default"
@@ -123,13 +128,14 @@ def _status(_: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _program(arguments: argparse.Namespace) -> int:
+def _become(program: str, words: Sequence[str]) -> int:
     """Become the wanted program, so that its signals and its exit code are this one's."""
-    words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
-    if arguments.program != "exec":
-        words = [arguments.program, *words]
-    if not words:
-        raise ClusterError("exec needs a command", "python -m localcluster exec -- CMD ARGS")
+    if program == "exec":
+        words = words[1:] if words[:1] == ["--"] else words
+        if words[:1] in ([], ["-h"], ["--help"]):
+            raise ClusterError("exec needs a command", "python -m localcluster exec -- CMD ARGS")
+    else:
+        words = [program, *words]
     command = current().inside(words)
     try:
         os.execvpe(command.argv[0], command.argv, dict(command.environment))

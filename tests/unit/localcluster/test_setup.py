@@ -99,6 +99,25 @@ def test_a_command_inside_a_cluster_that_is_not_up_says_how_to_start_it(
 
 
 @pytest.mark.parametrize(
+    ("argv", "want_words"),
+    [
+        (["kubectl", "-n", "x", "get", "pods"], ["kubectl", "-n", "x", "get", "pods"]),
+        (["helm", "--help"], ["helm", "--help"]),
+        (["exec", "--", "pytest", "-q"], ["pytest", "-q"]),
+        (["exec", "ls", "--", "-l"], ["ls", "--", "-l"]),
+    ],
+)
+def test_every_word_after_a_program_is_that_programs(
+    argv: list[str], want_words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    became: list[tuple[str, ...]] = []
+    monkeypatch.setattr(cli, "current", lambda: ExistingCluster({"KUBECONFIG": "/k"}))
+    monkeypatch.setattr(os, "execvpe", lambda _file, words, _environment: became.append(words))
+    cli.main(argv)
+    assert became == [tuple(want_words)]
+
+
+@pytest.mark.parametrize(
     ("text", "want"),
     [
         ("go version go1.26.8 linux/amd64", (1, 26, 8)),
