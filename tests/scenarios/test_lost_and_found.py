@@ -1,0 +1,101 @@
+"""A lost status, and a crash before every single write of a rollout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.domain.revision import revision_of
+from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1
+from scenarios.engines import Behaviour
+from scenarios.operator_under_test import Operator
+from scenarios.specs import STEPS, V2, rollout_spec, with_steps
+from scenarios.world import World
+
+SHORT = with_steps(STEPS[0], STEPS[3], STEPS[4])
+
+
+def test_a_lost_status_is_rebuilt_from_the_route() -> None:
+    operator = serving_v1()
+    stable, made = operator.state.stable, operator.world.made.copy()
+    operator.status = None
+    operator.run(10, until=healthy)
+    assert stable is not None
+    assert operator.state.stable is not None
+    assert operator.state.stable.revision == stable.revision
+    assert operator.world.made == made
+
+
+def test_an_attempt_whose_status_was_lost_is_taken_out_and_tried_again() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-25"))
+    operator.status = None
+    operator.run(900, until=healthy)
+    assert operator.state.attempts == 3
+    assert_quiet(operator)
+
+
+def test_a_promotion_whose_status_was_lost_goes_on() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("bake"))
+    operator.run(120, until=lambda op: op.state.stage is RolloutStage.PROMOTING)
+    operator.pass_once()
+    operator.status = None
+    operator.run(60, until=healthy)
+    assert operator.state.attempts == 2
+
+
+def test_a_lost_status_without_a_route_is_never_taken_for_a_new_rollout() -> None:
+    operator = serving_v1()
+    operator.status, operator.world.route = None, None
+    before = dict(operator.world.replicas)
+    operator.edit(rollout_spec(V2))
+    operator.run(60)
+    assert operator.condition("Stalled") == ("True", "StatusLost")
+    assert operator.world.replicas == before
+
+
+@dataclass(frozen=True)
+class End:
+    """How a story ended, in everything that must not depend on when the operator crashed."""
+
+    stable: str | None
+    outcome: str | None
+    cause: str | None
+    failed: tuple[str, ...]
+    replicas: dict[str, int]
+    arms: object
+    objects: frozenset[str]
+
+
+def end_of(operator: Operator) -> End:
+    state, last = operator.state, operator.state.last_attempt
+    assert operator.world.route is not None
+    return End(
+        stable=state.stable.revision if state.stable else None,
+        outcome=last.outcome if last else None,
+        cause=last.cause if last else None,
+        failed=state.failed,
+        replicas=dict(operator.world.replicas),
+        arms=operator.world.route.intent.arms,
+        objects=frozenset(operator.world.made),
+    )
+
+
+def story(behaviour: Behaviour, crash_before: int | None) -> Operator:
+    operator = Operator(World(), rollout_spec(strategy=SHORT), crash_before=crash_before)
+    operator.run(120, until=healthy)
+    second = rollout_spec(V2, strategy=SHORT)
+    operator.world.behaviours[revision_of(second)] = behaviour
+    operator.edit(second)
+    operator.run(600, until=lambda op: healthy(op) or rolled_back(op))
+    operator.run(60)
+    return operator
+
+
+@pytest.mark.parametrize("behaviour", [Behaviour(), Behaviour(errors=0.10)], ids=["promoted", "rolled back"])
+def test_a_crash_before_any_write_changes_nothing_about_the_end(behaviour: Behaviour) -> None:
+    reference = story(behaviour, None)
+    assert reference.writes > 20
+    for k in range(1, reference.writes + 1):
+        assert end_of(story(behaviour, k)) == end_of(reference), f"crash before write {k}"

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+
+from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.domain.evidence import Problem
+from chaffinch.domain.revision import revision_of
+from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1
+from scenarios.engines import Behaviour
+from scenarios.operator_under_test import Operator
+from scenarios.specs import STEPS, V2, rollout_spec, with_steps
+
+PROBE = {"name": "probe", "probe": {"profile": "smoke/v1"}}
+
+
+@pytest.mark.parametrize("problem", list(Problem))
+def test_lost_evidence_holds_and_never_rolls_back_nor_advances(problem: Problem) -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-25"))
+    operator.world.evidence_problem = problem
+    operator.run(3600)
+    assert operator.world.route is not None
+    assert operator.world.route.intent.weight_of(revision_of(operator.spec)) == 2_500
+    assert operator.state.stage is RolloutStage.STEPPING
+    assert operator.condition("Stalled") == ("True", "NoEvidence")
+    operator.world.evidence_problem = None
+    operator.run(900, until=healthy)
+
+
+def test_a_hold_says_what_is_missing_and_until_when() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-25"))
+    operator.world.evidence_problem = Problem.UNAVAILABLE
+    operator.run(5)
+    assert operator.condition("Reconciling") == ("True", "Holding")
+    assert operator.condition("Evidence") == ("Unknown", "EvidenceUnavailable")
+    assert operator.message("Reconciling").startswith("Step 3/5 canary-25: 25% on ")
+    assert "EvidenceUnavailable: the source of evidence is in trouble" in operator.message("Reconciling")
+
+
+@pytest.mark.parametrize("step", ["canary-5", "canary-50", "bake"])
+def test_a_canary_that_lost_all_pods_gets_no_weight_until_it_is_warm_again(step: str) -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step(step))
+    v2 = revision_of(operator.spec)
+    entered = operator.state.candidate and operator.state.candidate.step
+    operator.world.lose_pods(v2, 4)
+    operator.run(2)
+    assert operator.world.route is not None
+    assert operator.world.route.intent.weight_of(v2) == 0
+    assert operator.condition("Available")[0] == "True"
+    assert operator.state.hold is not None
+    assert operator.state.hold.reason == "CanaryUnavailable"
+    operator.run(60, until=at_step(step))
+    again = operator.state.candidate and operator.state.candidate.step
+    assert entered is not None
+    assert again is not None
+    assert again.acknowledged_at != entered.acknowledged_at
+    operator.run(900, until=healthy)
+    assert_quiet(operator)
+
+
+def test_a_canary_that_lost_one_of_its_pods_is_not_judged_until_it_is_back() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-50"))
+    v2 = revision_of(operator.spec)
+    operator.world.lose_pods(v2, 1)
+    operator.run(2)
+    assert operator.world.route is not None
+    assert operator.world.route.intent.weight_of(v2) == 5_000
+    assert operator.state.candidate is not None
+    assert operator.state.candidate.step is not None
+    assert operator.state.candidate.step.acknowledged_at is None
+    operator.run(900, until=healthy)
+
+
+def test_a_canary_that_stays_away_is_rolled_back_without_blame() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-5"))
+    v2 = revision_of(operator.spec)
+    operator.world.behaviours[v2] = Behaviour(starts_in=10_000)
+    operator.world.lose_pods(v2, 4)
+    operator.run(330, until=rolled_back)
+    assert operator.state.last_attempt is not None
+    assert operator.state.last_attempt.cause == "CanaryUnavailable"
+    assert operator.state.failed == ()
+
+
+def test_traffic_is_never_taken_back_to_a_stable_revision_without_a_pod() -> None:
+    operator = rolling_out(Behaviour(errors=0.10)).run(900, until=at_step("canary-5"))
+    assert operator.state.stable is not None
+    operator.world.behaviours[operator.state.stable.revision] = Behaviour(starts_in=10_000)
+    operator.world.lose_pods(operator.state.stable.revision, 4)
+    operator.run(300)
+    assert operator.state.hold is not None
+    assert operator.state.hold.reason == "NoReadyEndpoint"
+    operator.world.behaviours.pop(operator.state.stable.revision)
+    operator.run(300, until=rolled_back)
+
+
+def test_failed_reads_change_nothing() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-25"))
+    operator.world.problems = ("the API server did not answer",)
+    writes = operator.writes
+    operator.run(600)
+    assert operator.writes == writes
+    operator.world.problems = ()
+    operator.run(900, until=healthy)
+
+
+def test_a_taken_name_stalls_and_nothing_else_is_written() -> None:
+    operator = serving_v1()
+    operator.world.taken = ("Service/chat",)
+    operator.edit(rollout_spec(V2))
+    operator.run(2)
+    assert operator.condition("Stalled") == ("True", "NameTaken")
+    assert operator.condition("Ready")[0] == "False"
+    assert revision_of(operator.spec) not in operator.world.replicas
+    operator.world.taken = ()
+    operator.run(900, until=healthy)
+
+
+def test_weight_that_routers_do_not_acknowledge_is_a_hold() -> None:
+    operator = rolling_out(Behaviour())
+    operator.run(60, until=lambda op: op.state.stage is RolloutStage.STEPPING)
+    operator.world.routers_stuck = True
+    operator.run(90)
+    assert operator.state.hold is not None
+    assert operator.state.hold.reason == "WeightNotObserved"
+    operator.world.routers_stuck = False
+    operator.run(900, until=healthy)
+
+
+def probing(behaviour: Behaviour) -> Operator:
+    baseline = {"name": "chat-base", "version": "v1"}
+    spec = rollout_spec(V2, baseline=baseline, strategy=with_steps(STEPS[0], PROBE, *STEPS[1:]))
+    operator = rolling_out(behaviour, spec)
+    operator.world.with_baseline("chat-base-v1")
+    return operator
+
+
+def test_a_probe_compares_with_the_baseline_before_any_traffic() -> None:
+    operator = probing(Behaviour(slowness=1.6)).run(300, until=rolled_back)
+    assert operator.state.last_attempt is not None
+    assert "the baseline" in operator.state.last_attempt.message
+    assert not operator.oracle.passes
+    good = probing(Behaviour()).run(900, until=healthy)
+    assert good.condition("BaselineValid") == ("True", "Matched")
+
+
+def test_a_missing_baseline_holds_the_probe_step_until_it_is_there() -> None:
+    operator = probing(Behaviour())
+    baseline, operator.world.baseline = operator.world.baseline, None
+    operator.run(120)
+    assert operator.condition("Reconciling") == ("True", "Holding")
+    assert operator.oracle.passes == set()
+    operator.world.baseline = baseline
+    operator.run(900, until=healthy)
+
+
+def test_a_probe_that_fails_is_run_three_times_and_then_holds() -> None:
+    operator = probing(Behaviour()).run(60, until=lambda op: op.state.stage is RolloutStage.STEPPING)
+    operator.world.probes_fail = True
+    operator.run(60)
+    assert operator.state.hold is not None
+    assert operator.state.hold.reason == "ProbeFailed"
+    runs = [name for name in operator.world.made if name.startswith("LoadProbe/") and "-s1" in name]
+    assert len(runs) == 3

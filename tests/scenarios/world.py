@@ -1,0 +1,231 @@
+"""A cluster in virtual time, as far as the state machine can tell: it reacts to what is desired.
+
+Pods start, crash and leave; routers acknowledge routes a second later and drop arms that have no Ready
+pod; load probes end; requests are counted. Nothing sleeps and nothing is random.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from chaffinch.api.v1alpha1.probe import ProbePhase
+from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence, Problem
+from chaffinch.domain.machine import EvidenceQuestion
+from chaffinch.domain.names import RolloutIdentity
+from chaffinch.domain.observation import (
+    Acknowledgement,
+    BaselineSeen,
+    FrozenRevision,
+    Observation,
+    Pod,
+    ProbeSeen,
+    RevisionSeen,
+    RouterPod,
+    RouterSeen,
+)
+from chaffinch.domain.route import RouteIntent, RouteOrder, StoredRoute
+from scenarios.engines import Behaviour, LivePod
+from scenarios.evidence import arm
+
+START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+ROLLOUT = RolloutIdentity("llm", "chat", "uid-of-chat")
+LEAVING = timedelta(seconds=15)
+BLOCK_SECONDS = 10
+REQUESTS_PER_SECOND = 40
+
+
+@dataclass
+class LiveProbe:
+    """One LoadProbe of the world."""
+
+    name: str
+    made: datetime
+    pods: tuple[tuple[str, int], ...]
+    measures: bool
+    revision: str
+
+
+@dataclass
+class World:
+    """Everything outside of the operator. Attributes that stories set come first."""
+
+    behaviours: dict[str, Behaviour] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    evidence_problem: Problem | None = None
+    baseline: BaselineSeen | None = None
+    routers_stuck: bool = False
+    probes_fail: bool = False
+    taken: tuple[str, ...] = ()
+
+    now: datetime = START
+    frozen: dict[str, FrozenRevision] = field(default_factory=dict)
+    replicas: dict[str, int] = field(default_factory=dict)
+    pods: list[LivePod] = field(default_factory=list)
+    probes: dict[str, LiveProbe] = field(default_factory=dict)
+    route: StoredRoute | None = None
+    in_force: StoredRoute | None = None
+    route_written: datetime = START
+    made: Counter[str] = field(default_factory=Counter)
+    _names: int = 0
+
+    def behaviour(self, revision: str) -> Behaviour:
+        """Return how a revision's pods behave."""
+        return self.behaviours.get(revision, Behaviour())
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, second by second."""
+        for _ in range(int(seconds)):
+            self.now += timedelta(seconds=1)
+            self._live()
+
+    def _live(self) -> None:
+        for pod in self.pods:
+            pod.live(self.now, self.behaviour(pod.revision))
+        self.pods = [
+            p for p in self.pods if p.terminating_since is None or self.now < p.terminating_since + LEAVING
+        ]
+        late = self.now >= self.route_written + timedelta(seconds=1)
+        if self.route is not None and late and not self.routers_stuck:
+            self.in_force = self.route
+
+    def lose_pods(self, revision: str, count: int) -> None:
+        """Lose some pods of a revision to their node: the Deployment replaces them."""
+        for pod in self._of(revision)[:count]:
+            self.pods.remove(pod)
+        self._resize(revision)
+
+    def _of(self, revision: str) -> list[LivePod]:
+        return [pod for pod in self.pods if pod.revision == revision and pod.terminating_since is None]
+
+    def _resize(self, revision: str) -> None:
+        present, wanted = self._of(revision), self.replicas.get(revision, 0)
+        for pod in present[wanted:]:
+            pod.terminating_since = self.now
+        for _ in range(wanted - len(present)):
+            self._names += 1
+            name = f"chat-{revision}-p{self._names}"
+            self.pods.append(LivePod(name, revision, self.now, self.now))
+
+    # What the operator writes
+
+    def apply(self, manifest: dict[str, Any]) -> None:
+        """Write an object, as the API server would."""
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        self.made[f"{kind}/{name}"] += 1
+        revision = manifest["metadata"]["labels"]["chaffinch.dev/revision"]
+        if kind == "ControllerRevision":
+            data = manifest["data"]
+            self.frozen[revision] = FrozenRevision(
+                manifest["revision"],
+                data["hashVersion"],
+                data["template"],
+                data["spec"],
+                data["startupSeconds"],
+            )
+        elif kind == "Deployment":
+            self.replicas[revision] = manifest["spec"]["replicas"]
+            self._resize(revision)
+        elif kind == "LoadProbe":
+            self._start_probe(name, revision, manifest["spec"])
+
+    def _start_probe(self, name: str, revision: str, spec: dict[str, Any]) -> None:
+        restarts = {pod.name: pod.restarts for pod in self.pods}
+        pods = tuple((pod, restarts.get(pod, -1)) for pod in spec["target"]["pods"])
+        self.probes[name] = LiveProbe(name, self.now, pods, "profile" in spec, revision)
+
+    def write_route(self, order: RouteOrder, epoch: int) -> None:
+        """Write the route, compared with the version that the operator has seen."""
+        version = self.route.resource_version if self.route else None
+        assert order.resource_version == version, "the route was written by someone else"
+        self.route = StoredRoute(epoch, order.sequence, f"v{order.sequence}", order.intent)
+        self.route_written = self.now
+
+    def delete(self, kind: str, revision: str) -> None:
+        """Delete an object of a revision."""
+        if kind == "ControllerRevision":
+            self.frozen.pop(revision, None)
+        if kind == "Deployment":
+            self.replicas.pop(revision, None)
+            self._resize(revision)
+
+    # What the operator reads
+
+    def observe(self) -> Observation:
+        """Return what a pass sees, but for evidence."""
+        return Observation(
+            rollout=ROLLOUT,
+            revisions=tuple(self.revision(each) for each in sorted({*self.frozen, *self.replicas})),
+            router=RouterSeen(self._router_pods(), self.route),
+            probes=tuple(self._probe(each) for each in self.probes.values()),
+            baseline=self.baseline,
+            taken=self.taken,
+            problems=self.problems,
+        )
+
+    def revision(self, revision: str) -> RevisionSeen:
+        """Return what is seen of a revision."""
+        pods = tuple(p.seen(self.now, self.behaviour(revision)) for p in self.pods if p.revision == revision)
+        return RevisionSeen(
+            revision,
+            self.frozen.get(revision),
+            self.replicas.get(revision),
+            tuple(sorted(pods, key=lambda pod: pod.name)),
+        )
+
+    def serving(self, revision: str, admitted: tuple[str, ...] | None = None) -> list[Pod]:
+        """Return the Ready endpoints of a revision, of those that are admitted."""
+        pods = [pod for pod in self.revision(revision).pods if pod.serves]
+        return pods if admitted is None else [pod for pod in pods if pod.name in admitted]
+
+    def effective_weights(self, intent: RouteIntent) -> dict[str, int]:
+        """Return what routers make of a route: arms without a Ready endpoint get nothing."""
+        alive = {a.revision: a.weight for a in intent.arms if self.serving(a.revision, a.pods)}
+        total = sum(alive.values())
+        shares = {r: weight * 10_000 // total if total else 0 for r, weight in alive.items()}
+        return {a.revision: shares.get(a.revision, 0) for a in intent.arms}
+
+    def _router_pods(self) -> tuple[RouterPod, ...]:
+        if self.in_force is None:
+            return (RouterPod("router-1", ready=self.route is not None, acknowledgement=None),)
+        given = self.in_force
+        weights = self.effective_weights(given.intent)
+        acknowledgement = Acknowledgement(given.epoch, given.sequence, weights)
+        return tuple(RouterPod(f"router-{i}", ready=True, acknowledgement=acknowledgement) for i in (1, 2))
+
+    def _probe(self, probe: LiveProbe) -> ProbeSeen:
+        ends = probe.made + timedelta(seconds=30 if probe.measures else 5)
+        there = {(pod.name, pod.restarts) for pod in self.pods if pod.terminating_since is None}
+        if self.probes_fail or not set(probe.pods) <= there:
+            return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.FAILED, self.now)
+        if self.now < ends:
+            return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.RUNNING)
+        result = self._arm(probe.revision, 2_000) if probe.measures else None
+        return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.SUCCEEDED, ends, result)
+
+    def answer(self, question: EvidenceQuestion) -> Evidence | NoEvidence:
+        """Count requests: those of whole blocks since the step's weight was acknowledged."""
+        if self.evidence_problem is not None:
+            return NoEvidence(self.evidence_problem, "the source of evidence is in trouble")
+        blocks = int((question.until - question.since).total_seconds() // BLOCK_SECONDS)
+        if blocks == 0 or self.in_force is None:
+            return NoEvidence(Problem.NO_DATA, "no block has matured yet")
+        requests = blocks * BLOCK_SECONDS * REQUESTS_PER_SECOND
+        share = self.in_force.intent.weight_of(question.candidate) / 10_000
+        until = question.since + timedelta(seconds=blocks * BLOCK_SECONDS)
+        control = None
+        if question.control is not None:
+            control = self._arm(question.control, round(requests * (1 - share)))
+        return Evidence(self._arm(question.candidate, round(requests * share)), control, until)
+
+    def _arm(self, revision: str, requests: int) -> ArmEvidence:
+        behaviour = self.behaviour(revision)
+        return arm(requests, slowness=behaviour.slowness, errors=behaviour.errors)
+
+    def with_baseline(self, name: str) -> None:
+        """Let a baseline exist that was measured on an engine like the first version."""
+        self.baseline = BaselineSeen(
+            name, found=True, uid="uid-of-baseline", digest="sha256:" + "a" * 64, gate=arm(2_000)
+        )
