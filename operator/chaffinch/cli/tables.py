@@ -1,0 +1,52 @@
+"""Measurements as text for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from chaffinch.api.v1alpha1.measurement import Sketches, StageMeasurement
+from chaffinch.api.v1alpha1.probe import StageResult
+from chaffinch.domain import grid
+
+_HEAD = "stage clients requests failed ttft_p50 p95 p99 e2e_p50 p95 tpot_p50 p95"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as aligned columns."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def stage_table(stages: Iterable[StageMeasurement | StageResult], gate_stage: str | None) -> str:
+    """Return the stages as a table; the gate stage is marked with a star.
+
+    Latencies are upper edges of buckets of the grid: at most 2.5 % above the exact value.
+    """
+    rows = [tuple(_HEAD.split()), *(_row(stage, gate_stage) for stage in stages)]
+    return columns(rows)
+
+
+def quantile(sketch: str | None, p: float) -> str:
+    """Return a quantile in words: ``241 ms``; ``unbounded`` where too many failed; ``-`` of nothing."""
+    seconds = grid.decode(sketch).quantile_seconds(p) if sketch else None
+    if seconds is None:
+        return "-"
+    if math.isinf(seconds):
+        return "unbounded"
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"
+
+
+def _row(stage: StageMeasurement | StageResult, gate_stage: str | None) -> tuple[str, ...]:
+    mark = "*" if stage.name == gate_stage else ""
+    counts = (stage.name + mark, str(stage.concurrency), str(stage.requests), str(stage.errors))
+    return counts + _latencies(stage.sketches)
+
+
+def _latencies(sketches: Sketches) -> tuple[str, ...]:
+    return (
+        *(quantile(sketches.ttft, p) for p in (0.5, 0.95, 0.99)),
+        *(quantile(sketches.e2e, p) for p in (0.5, 0.95)),
+        *(quantile(sketches.tpot, p) for p in (0.5, 0.95)),
+    )

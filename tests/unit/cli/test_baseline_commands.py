@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from chaffinch.api.v1alpha1.parse import parse_baseline
+from chaffinch.cli import main
+from chaffinch.domain.baseline import verify
+from unit.cli.conftest import Objects, probe, stage
+
+FREEZE = ["baseline", "freeze", "--probe", "freeze-me", "--name", "chat-h100", "--version", "v1"]
+NAME = "chat-h100-v1"
+
+
+def frozen_file(folder: Path, name: str = "b.yaml", **changes: object) -> Path:
+    path = folder / name
+    assert main([*FREEZE, "--output", str(path)]) == 0
+    body = yaml.safe_load(path.read_text())
+    for key, value in changes.items():
+        body["spec"]["fingerprint"][key] = value
+    path.write_text(yaml.safe_dump(body))
+    return path
+
+
+def test_freeze_creates_the_object_in_the_named_namespace(
+    succeeded: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*FREEZE, "-n", "llm", "--context", "prod"]) == 0
+    spec = parse_baseline(succeeded.created(NAME))
+    assert verify(spec, NAME) is None
+    assert capsys.readouterr().out == f"InferenceBaseline {NAME} created, {spec.digest}\n"
+    assert (spec.fingerprint.engine_image, spec.fingerprint.engine_version, spec.fingerprint.gpu_count) == (
+        "registry.example/engine:1",
+        "0.33.0",
+        2,
+    )
+    assert (spec.gate_stage, [s.name for s in spec.stages]) == ("c8", ["c4", "c8"])
+    assert (spec.provenance.rollout, spec.provenance.revision, spec.provenance.probe) == (
+        "chat",
+        "58be2a01",
+        "freeze-me",
+    )
+    assert all(call[:4] == ["--context", "prod", "--namespace", "llm"] for call in succeeded.calls())
+
+
+def test_freeze_to_a_file_creates_nothing_and_freezes_the_same(succeeded: Objects, tmp_path: Path) -> None:
+    path = frozen_file(tmp_path)
+    assert {call[0] for call in succeeded.calls()} == {"get"}
+    assert main(FREEZE) == 0
+    assert yaml.safe_load(path.read_text()) == succeeded.created(NAME), (
+        "frozen twice, it is the same baseline"
+    )
+
+
+UNFREEZABLE: dict[str, tuple[dict[str, object], int, str]] = {
+    "not done": ({"phase": "Running"}, 3, "LoadProbe freeze-me is Running: wait until it is Succeeded"),
+    "failed": ({"phase": "Failed"}, 1, "LoadProbe freeze-me has failed"),
+    "a warm-up": ({"result": {"stages": []}}, 1, "LoadProbe freeze-me only warmed pods up"),
+    "nine samples": (
+        {"result": {"stages": [stage("c8", 8, 9)]}},
+        3,
+        "stage c8: 9 requests say nothing of a P95; use a profile with 150 or more",
+    ),
+    "a gate stage that stopped": (
+        {"result": {"stages": [stage("c8", 8, 200) | {"complete": False}]}},
+        1,
+        "did not complete its requests; run the probe again",
+    ),
+    "a status of somebody else": ({"result": {"stages": "many"}}, 1, "is not the operator's"),
+}
+
+
+@pytest.mark.parametrize(("status", "code", "want"), UNFREEZABLE.values(), ids=UNFREEZABLE)
+def test_freeze_says_why_it_cannot(
+    succeeded: Objects, capsys: pytest.CaptureFixture[str], status: dict[str, object], code: int, want: str
+) -> None:
+    succeeded.put("loadprobes.chaffinch.dev", probe(**status))
+    assert main(FREEZE) == code
+    assert want in capsys.readouterr().err
+
+
+def test_freeze_passes_on_what_kubectl_says(objects: Objects, capsys: pytest.CaptureFixture[str]) -> None:
+    assert objects.folder.exists()
+    assert main(FREEZE) == 1
+    assert capsys.readouterr().err == (
+        'error: kubectl get: Error from server (NotFound): loadprobes.chaffinch.dev "freeze-me" not found\n'
+    )
+
+
+def test_a_missing_kubectl_is_named_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("KUBECTL", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(FREEZE) == 1
+    assert "kubectl is not in PATH; install it, or set KUBECTL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("flag", "value"), [("--name", "Chat"), ("--version", "v1-rc")])
+def test_a_name_that_no_object_could_have_is_wrong_usage(
+    objects: Objects, capsys: pytest.CaptureFixture[str], flag: str, value: str
+) -> None:
+    arguments = list(FREEZE)
+    arguments[arguments.index(flag) + 1] = value
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith(f"error: {flag}: use lower case letters, digits and")
+    assert not (objects.folder / "calls").exists(), "nothing was asked of the cluster"
+
+
+def test_verify_tells_a_tampered_baseline_from_a_whole_one(
+    succeeded: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert succeeded.folder.exists()
+    good, bad = frozen_file(tmp_path, "good.yaml"), frozen_file(tmp_path, "bad.yaml", gpuCount=8)
+    capsys.readouterr()
+    assert main(["baseline", "verify", str(good)]) == 0
+    assert main(["baseline", "verify", str(good), str(bad)]) == 1
+    assert capsys.readouterr().out == (
+        f"{good}: {NAME}: ok\n{good}: {NAME}: ok\n{bad}: {NAME}: the content does not match the digest\n"
+    )
+
+
+def test_verify_of_a_file_with_no_baseline_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("kind: ConfigMap\n")
+    assert main(["baseline", "verify", str(path)]) == 1
+    assert "there is no InferenceBaseline in it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("from_cluster", [False, True])
+def test_show_prints_what_an_engineer_asks_for(
+    succeeded: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str], from_cluster: bool
+) -> None:
+    path = frozen_file(tmp_path)
+    body: dict[str, Any] = yaml.safe_load(path.read_text())
+    succeeded.put("inferencebaselines.chaffinch.dev", body)
+    capsys.readouterr()
+    assert main(["baseline", "show", NAME if from_cluster else str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert f"{body['spec']['digest']} (verified)" in shown
+    assert "2 x GPU per pod" in shown
+    gate = next(line for line in shown.splitlines() if line.startswith("c8*"))
+    assert re.split(r" {2,}", gate) == [
+        *("c8*", "8", "200", "0"),
+        *("103 ms", "103 ms", "103 ms"),
+        *("445 ms", "445 ms"),
+        *("9.0 ms", "9.0 ms"),
+    ]
+
+
+def test_diff_tells_what_a_rollout_may_change_from_what_forbids_a_comparison(
+    succeeded: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert succeeded.folder.exists()
+    old = frozen_file(tmp_path, "old.yaml")
+    newer = frozen_file(tmp_path, "newer.yaml", engineVersion="0.34.0")
+    other = frozen_file(tmp_path, "other.yaml", gpuProduct="A100")
+    capsys.readouterr()
+    assert main(["baseline", "diff", str(old), str(newer)]) == 0
+    assert capsys.readouterr().out == "engineVersion differs, as it may between versions\ncomparable\n"
+    assert main(["baseline", "diff", str(old), str(other)]) == 4
+    assert capsys.readouterr().out == "gpuProduct differs: a comparison would mean nothing\n"
