@@ -42,7 +42,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def until(holds: Callable[[], Awaitable[bool]], what: str, seconds: float = 10) -> float:
+async def until(holds: Callable[[], Awaitable[bool]], what: str, seconds: float = 20) -> float:
     """Wait until something holds; return how long it took in seconds."""
     begin = time.monotonic()
     while not await holds():
