@@ -19,6 +19,7 @@ def healthy(operator: Operator) -> bool:
     """Whether the spec's revision serves and nothing is under way."""
     return (
         operator.status is not None
+        and operator.status.observed_generation == operator.generation
         and operator.condition("Ready") == ("True", "Promoted")
         and operator.condition("Reconciling") == ("False", "AsExpected")
     )

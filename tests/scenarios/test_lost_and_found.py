@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import pytest
@@ -14,7 +15,11 @@ from scenarios.operator_under_test import Operator
 from scenarios.specs import STEPS, V2, rollout_spec, with_steps
 from scenarios.world import World
 
-SHORT = with_steps(STEPS[0], STEPS[3], STEPS[4])
+SHORT = with_steps(
+    STEPS[0],
+    {"name": "canary-50", "canary": {"weight": 50, "for": "20s"}},
+    {"name": "bake", "bake": {"for": "20s"}},
+)
 
 
 def test_a_lost_status_is_rebuilt_from_the_route() -> None:
@@ -82,20 +87,32 @@ def end_of(operator: Operator) -> End:
     )
 
 
-def story(behaviour: Behaviour, crash_before: int | None) -> Operator:
+def first_deployment(crash_before: int | None) -> Operator:
     operator = Operator(World(), rollout_spec(strategy=SHORT), crash_before=crash_before)
-    operator.run(120, until=healthy)
-    second = rollout_spec(V2, strategy=SHORT)
-    operator.world.behaviours[revision_of(second)] = behaviour
-    operator.edit(second)
+    return operator.run(120, until=healthy).run(60)
+
+
+def second_version(stage: Operator, behaviour: Behaviour, crash_before: int | None) -> Operator:
+    operator = copy.deepcopy(stage)
+    operator.writes, operator.crash_before = 0, crash_before
+    spec = rollout_spec(V2, strategy=SHORT)
+    operator.world.behaviours[revision_of(spec)] = behaviour
+    operator.edit(spec)
     operator.run(600, until=lambda op: healthy(op) or rolled_back(op))
-    operator.run(60)
-    return operator
+    return operator.run(60)
+
+
+def test_a_crash_before_any_write_of_the_first_deployment_changes_nothing_about_the_end() -> None:
+    reference = first_deployment(None)
+    assert reference.writes > 10
+    for k in range(1, reference.writes + 1):
+        assert end_of(first_deployment(k)) == end_of(reference), f"crash before write {k}"
 
 
 @pytest.mark.parametrize("behaviour", [Behaviour(), Behaviour(errors=0.10)], ids=["promoted", "rolled back"])
 def test_a_crash_before_any_write_changes_nothing_about_the_end(behaviour: Behaviour) -> None:
-    reference = story(behaviour, None)
+    stage = first_deployment(None)
+    reference = second_version(stage, behaviour, None)
     assert reference.writes > 20
     for k in range(1, reference.writes + 1):
-        assert end_of(story(behaviour, k)) == end_of(reference), f"crash before write {k}"
+        assert end_of(second_version(stage, behaviour, k)) == end_of(reference), f"crash before write {k}"

@@ -42,6 +42,7 @@ _STEPS: dict[str, type[ResolvedStep]] = {
     "canary": CanaryStep,
     "bake": BakeStep,
 }
+_ADAPTERS: dict[str, TypeAdapter[ResolvedStep]] = {tag: TypeAdapter(kind) for tag, kind in _STEPS.items()}
 
 
 def state_of(status: api.RolloutStatus | None) -> RolloutState:
@@ -219,7 +220,6 @@ def _tag(step: ResolvedStep) -> str:
 def _resolved(step: dict[str, object]) -> ResolvedStep:
     ((tag, fields),) = step.items()
     try:
-        resolved: ResolvedStep = TypeAdapter(_STEPS[tag]).validate_python(fields)
+        return _ADAPTERS[tag].validate_python(fields)
     except ValidationError:
         raise ValueError(f"a step of kind {tag} lacks a field") from None
-    return resolved
