@@ -11,7 +11,7 @@ from chaffinch.api.v1alpha1.strategy import CanaryStep
 from chaffinch.domain.capacity import candidate_pods, weight_of_step
 from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
 from chaffinch.domain.conditions.view import View
-from chaffinch.domain.intent import route_order
+from chaffinch.domain.intent import highest_sequence, route_order
 from chaffinch.domain.machine.judging import earliest_end
 from chaffinch.domain.manifests.common import engine_selector
 from chaffinch.domain.objectives import objectives_status
@@ -153,11 +153,18 @@ def _traffic(view: View) -> api.TrafficStatus:
     routers = view.seen.router.ready_pods
     known = [pod.acknowledgement.sequence for pod in routers if pod.acknowledgement]
     return api.TrafficStatus(
-        sequence=route_order(view.spec, view.state, view.seen).sequence,
+        sequence=_sequence(view),
         acknowledged=min(known) if routers and len(known) == len(routers) else None,
         routers=len(routers),
         weight=_weight(view),
     )
+
+
+def _sequence(view: View) -> int:
+    # A route that is not written uses no number up; else each pass would have a new status to record.
+    if not view.acts:
+        return highest_sequence(view.state, view.seen)
+    return route_order(view.spec, view.state, view.seen).sequence
 
 
 def _weight(view: View) -> api.WeightStatus | None:

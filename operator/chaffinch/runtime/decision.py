@@ -61,7 +61,7 @@ def decide(question: Question, seen: Observation, timing: Timing) -> Answer:
     spec, state, now = question.spec, question.state, question.now
     judgement = machine.assess(state, seen, now)
     outcome = machine.step(spec, state, seen, judgement, now, timing=timing)
-    view = View(spec, outcome.state, seen, judgement, now)
+    view = View(spec, outcome.state, seen, judgement, now, acts=outcome.act)
     return Answer(
         judgement=judgement,
         next=outcome,

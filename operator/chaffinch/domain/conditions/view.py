@@ -51,6 +51,7 @@ class View:
         seen: What it has observed.
         judgement: What the judge said in it, if there was something to judge.
         now: The time.
+        acts: Whether the pass may write anything but the status.
     """
 
     spec: InferenceRolloutSpec
@@ -58,6 +59,7 @@ class View:
     seen: Observation
     judgement: Judgement | None
     now: datetime
+    acts: bool = True
 
     @property
     def revision(self) -> str:
