@@ -21,7 +21,7 @@ from chaffinch.probe.job import ProbeIdentity, probe_job
 from chaffinch.probe.plan import PlanError, ProbePlan, profile_plan, warm_up_plan
 from chaffinch.probe.result import ProbeRecord, ResultError, parse_record, status_result, warm_up_problem
 from chaffinch.runtime import probe_status
-from chaffinch.runtime.freezing import Freezer
+from chaffinch.runtime.freezing import MEASURED_PODS, Freezer
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.probe_status import TERMINAL, Moment
@@ -149,7 +149,8 @@ class ProbePass:
             message = "The Job is gone before its result was collected."
             return probe_status.failed(seen.status, seen.at, Reason.PROBE_FAILED, message)
         try:
-            target = await find_target(self._cluster, seen.namespace, seen.spec.target)
+            most = None if seen.spec.warm_up is not None else MEASURED_PODS
+            target = await find_target(self._cluster, seen.namespace, seen.spec.target, most=most)
             plan = await self._plan(seen, target)
         except NotYetError as error:
             return probe_status.waiting(seen.status, seen.at, str(error))

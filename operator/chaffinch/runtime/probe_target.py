@@ -41,8 +41,16 @@ class Target:
     urls: tuple[str, ...]
 
 
-async def find_target(cluster: Cluster, namespace: str, target: ProbeTarget) -> Target:
+async def find_target(
+    cluster: Cluster, namespace: str, target: ProbeTarget, *, most: int | None = None
+) -> Target:
     """Resolve a target.
+
+    Args:
+        cluster: Where to look.
+        namespace: The probe's namespace.
+        target: Whom its spec names.
+        most: How many pods to take, the first ones by name; all if None.
 
     Raises:
         NotYetError: If the rollout, the revision or a ready pod is missing.
@@ -56,7 +64,7 @@ async def find_target(cluster: Cluster, namespace: str, target: ProbeTarget) -> 
         raise NotYetError(f"The spec of rollout {target.rollout} is not valid; see its conditions.") from None
     revision = _revision(rollout, target)
     urls = await _urls(cluster, rollout, revision, target.pods)
-    return Target(rollout, spec, revision, urls)
+    return Target(rollout, spec, revision, urls[:most])
 
 
 async def find_profile(cluster: Cluster, namespace: str, name: str) -> ProbeProfileSpec:

@@ -40,7 +40,7 @@ class ProbeTarget(SpecModel):
     revision: Annotated[str, StringConstraints(max_length=9, pattern=r"^(Stable|Candidate|[0-9a-f]{8})$")]
     """Which of its revisions: `Stable`, `Candidate`, or a hash."""
     pods: Annotated[tuple[ObjectName, ...], Field(max_length=64, json_schema_extra=LIST_ATOMIC)] = ()
-    """Only these pods of the revision; all Ready ones when absent."""
+    """Only these pods of the revision: all are warmed up, one is measured. Any Ready ones when absent."""
 
 
 class LoadProbeSpec(SpecModel):

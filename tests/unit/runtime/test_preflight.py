@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+import pytest
+
+from chaffinch.api.crd import crd_of
+from chaffinch.api.kinds import KINDS
+from chaffinch.ports.cluster import DeniedError, UnavailableError
+from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights, missing_paths
+from fakes.cluster import FakeCluster
+
+INDEX = {"paths": {"apis/chaffinch.dev/v1alpha1": {"serverRelativeURL": "/openapi/v3/apis/..."}}}
+
+
+def _document() -> dict[str, Any]:
+    """Return what an API server says of CRDs that are up to date."""
+    schemas = {
+        f"dev.chaffinch.v1alpha1.{kind.name}": {
+            **copy.deepcopy(crd_of(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]),
+            "x-kubernetes-group-version-kind": [
+                {"group": "chaffinch.dev", "version": "v1alpha1", "kind": kind.name}
+            ],
+        }
+        for kind in KINDS
+    }
+    return {"components": {"schemas": schemas}}
+
+
+class Server:
+    """Answers with an index and a document."""
+
+    def __init__(self, index: dict[str, Any], document: dict[str, Any]) -> None:
+        self._answers = {"": index, "/apis/chaffinch.dev/v1alpha1": document}
+
+    async def openapi(self, path: str) -> dict[str, Any]:
+        return self._answers[path]
+
+
+class DeadServer:
+    """Does not answer."""
+
+    async def openapi(self, path: str) -> dict[str, Any]:
+        raise UnavailableError(f"get OpenAPI{path}: the API server cannot be reached")
+
+
+def test_crds_that_are_up_to_date_are_fine() -> None:
+    asyncio.run(check_crds(Server(INDEX, _document())))
+
+
+def test_without_crds_the_remedy_is_said() -> None:
+    with pytest.raises(NotReadyError, match="are not installed: install or upgrade them with the chart"):
+        asyncio.run(check_crds(Server({"paths": {}}, {})))
+
+
+def test_an_outdated_crd_is_named_with_the_fields_that_it_lacks() -> None:
+    document = _document()
+    rollout = document["components"]["schemas"]["dev.chaffinch.v1alpha1.InferenceRollout"]
+    del rollout["properties"]["status"]["properties"]["rollout"]["properties"]["plan"]
+    del rollout["properties"]["spec"]["properties"]["objectives"]["items"]["properties"]["quantile"]
+    del document["components"]["schemas"]["dev.chaffinch.v1alpha1.ProbeProfile"]
+    assert sorted(missing_paths(document)) == [
+        "InferenceRollout.spec.objectives[].quantile",
+        "InferenceRollout.status.rollout.plan",
+        "ProbeProfile",
+    ]
+    with pytest.raises(NotReadyError, match=r"too old, they lack .*kubectl apply --server-side"):
+        asyncio.run(check_crds(Server(INDEX, document)))
+
+
+def test_a_long_list_is_cut() -> None:
+    document = _document()
+    rollout = document["components"]["schemas"]["dev.chaffinch.v1alpha1.InferenceRollout"]
+    rollout["properties"]["spec"] = {}
+    with pytest.raises(NotReadyError, match=r"and \d+ more: install"):
+        asyncio.run(check_crds(Server(INDEX, document)))
+
+
+def test_a_dead_server_is_one_line() -> None:
+    with pytest.raises(
+        NotReadyError, match="cannot be checked: get OpenAPI: the API server"
+    ):
+        asyncio.run(check_crds(DeadServer()))
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "want"), [(("",), "in all namespaces"), (("shop", "lab"), "in namespace shop")]
+)
+def test_missing_rights_name_the_kind_and_the_remedy(namespaces: tuple[str, ...], want: str) -> None:
+    cluster = FakeCluster()
+    cluster.fault = lambda _, key: DeniedError("no") if key[0] == "Pod" else None
+    with pytest.raises(NotReadyError, match=f"may not list pods {want}: grant its ServiceAccount the roles"):
+        asyncio.run(check_rights(cluster, namespaces))
+
+
+def test_with_all_rights_everything_watched_is_listed_once_per_namespace() -> None:
+    cluster = FakeCluster()
+    asyncio.run(check_rights(cluster, ("shop", "lab")))
+    assert len(cluster.requests) == 10
+    assert cluster.writes() == {}
