@@ -111,11 +111,11 @@ class Histogram:
         total = self.total
         if total == 0:
             return None
-        need = math.ceil(p * total - 1e-9)
+        need = max(1, math.ceil(p * total - 1e-9))
         seen = 0
         for bucket, count in enumerate(self.counts):
             seen += count
-            if seen >= max(need, 1):
+            if seen >= need:
                 return bucket
         raise AssertionError("unreachable: the counts add up to the total")
 

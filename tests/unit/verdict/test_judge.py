@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, NoEvidence, Problem
 from chaffinch.domain.grid import Histogram
 from chaffinch.domain.verdict import (
@@ -332,6 +333,11 @@ def test_gates_that_ask_nothing_sensible_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         Gate("name", *gate)
+
+
+def test_every_reason_is_one_of_the_api() -> None:
+    assert {reason.value for reason in EvidenceReason} <= {reason.value for reason in Reason}
+    assert {problem.value for problem in Problem} <= {reason.value for reason in EvidenceReason}
 
 
 def test_a_plan_with_one_gate_twice_is_refused() -> None:

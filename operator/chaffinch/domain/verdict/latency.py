@@ -120,8 +120,8 @@ class Comparison:
         gap = self.gap()
         if gap is None:
             return None, None
-        low = _nearest(lambda distance: self.slower(gap - distance, log_low))
-        high = _nearest(lambda distance: self.faster(gap + distance, log_high))
+        low = _nearest(lambda distance: self._log_tail(gap - distance, upper=True) <= log_low)
+        high = _nearest(lambda distance: self._log_tail(gap + distance, upper=False) <= log_high)
         return (
             None if low is None else GROWTH ** (gap - low),
             None if high is None else GROWTH ** (gap + high),

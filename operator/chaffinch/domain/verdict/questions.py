@@ -10,7 +10,7 @@ from chaffinch.domain.evidence import ArmEvidence, LatencyMetric
 from chaffinch.domain.grid import shift_of
 from chaffinch.domain.verdict.errors import Errors, Increase, ShareTest
 from chaffinch.domain.verdict.latency import Comparison, Latencies, LimitTest, seconds_of
-from chaffinch.domain.verdict.types import Against, Gate, Kind, Level
+from chaffinch.domain.verdict.types import Gate, Kind, Level
 
 HARM_SHIFT = 16
 """Grave harm to a latency, in buckets: a ratio of 1.477."""
@@ -218,11 +218,6 @@ class ErrorMax:
         canary = self.increase.canary
         bounds = canary.at_least(log_low), canary.at_most(log_high)
         return _error_figures(self.increase, bounds if canary.requests else (None, None))
-
-
-def compares(gate: Gate) -> bool:
-    """Return whether a gate needs something to compare with."""
-    return gate.against is not Against.LIMIT
 
 
 def _latency_figures(comparison: Comparison, interval: Interval) -> Figures:

@@ -15,8 +15,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, logsumexp, xlog1py, xlogy
-from scipy.stats import beta
+from scipy.special import betainccinv, betaincinv, gammaln, xlog1py, xlogy
 
 Counts = npt.NDArray[np.float64]
 
@@ -73,14 +72,14 @@ def share_at_least(x: int, trials: int, alpha: float) -> float:
     """Return the lower Clopper-Pearson bound of a share; 0 of no trials."""
     if x == 0:
         return 0.0
-    return _share(float(beta.ppf(alpha, x, trials - x + 1)), otherwise=0.0)
+    return _share(float(betaincinv(x, trials - x + 1, alpha)), otherwise=0.0)
 
 
 def share_at_most(x: int, trials: int, alpha: float) -> float:
     """Return the upper Clopper-Pearson bound of a share; 1 of no trials."""
     if x >= trials:
         return 1.0
-    return _share(float(beta.isf(alpha, x + 1, trials - x)), otherwise=1.0)
+    return _share(float(betainccinv(x + 1, trials - x, alpha)), otherwise=1.0)
 
 
 def _far_above(centre: float, deviation: float) -> int:
@@ -93,7 +92,8 @@ def _log_choose(n: int, k: Counts | int) -> Counts:
 
 
 def _log_sum(terms: Counts) -> float:
-    total = float(logsumexp(terms))
+    largest = float(terms.max())
+    total = largest + math.log(float(np.exp(terms - largest).sum()))
     return min(total, 0.0) if math.isfinite(total) else 0.0
 
 
