@@ -81,7 +81,10 @@ async def _is_serving(stage: Stage) -> bool:
 class Load:
     """Clients that send one request after the other, all the time, until they are stopped."""
 
-    def __init__(self, client: aiohttp.ClientSession, url: str, clients: int = 8) -> None:
+    def __init__(
+        self, client: aiohttp.ClientSession, url: str, clients: int = 8, pause: float = 0.005
+    ) -> None:
+        self._pause = pause
         self.seen: Counter[tuple[str, str | None]] = Counter()
         self._stopping = False
         self._tasks = [asyncio.create_task(self._user(client, url)) for _ in range(clients)]
@@ -94,7 +97,7 @@ class Load:
                     self.seen[str(answer.status), answer.headers.get(REVISION_HEADER)] += 1
             except aiohttp.ClientError:
                 self.seen["broken", None] += 1
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(self._pause)
 
     async def stop(self) -> None:
         self._stopping = True
@@ -322,6 +325,19 @@ async def test_the_revision_cannot_be_forged_and_a_request_id_is_kept(
         # No client may shorten the time that an engine has.
         async with client.post(stage.url("stream"), data=b"{}", headers=headers) as answer:
             assert answer.status == 200
+
+
+async def test_no_request_is_lost_on_a_connection_that_its_engine_is_just_closing(
+    stage: Stage, canary: Upstream, client: aiohttp.ClientSession
+) -> None:
+    pause = 0.02
+    async with upstream(keepalive_seconds=pause) as hasty, stage.agent():
+        await both_arms(stage, hasty, canary, {STABLE: 10_000, CANARY: 0})
+        # Each user's next request comes when the engine closes the connection of its last one.
+        load = Load(client, stage.url("quick"), clients=8, pause=pause)
+        await load.more(1_500)
+        await load.stop()
+    assert set(load.seen) == {("200", STABLE)}
 
 
 async def test_requests_that_share_a_request_id_are_counted_one_by_one(

@@ -61,12 +61,18 @@ async def _abort(request: web.Request, response: web.StreamResponse) -> web.Stre
 
 
 @contextlib.asynccontextmanager
-async def upstream() -> AsyncIterator[Upstream]:
-    """Run a stand-in on a free port of loopback."""
+async def upstream(keepalive_seconds: float = 75) -> AsyncIterator[Upstream]:
+    """Run a stand-in on a free port of loopback; it closes connections that are idle for so long."""
     state = Upstream(port=0)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", state.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=0.1,
+        handler_cancellation=True,
+        keepalive_timeout=keepalive_seconds,
+    )
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -24,9 +24,6 @@ from chaffinch.routing.route import Route
 REVISION_HEADER = "x-chaffinch-revision"
 SILENCE_SECONDS = 900
 """A stream without a byte in either direction for this long is given up."""
-IDLE_UPSTREAM_SECONDS = 3
-"""Idle connections to engines are closed before uvicorn closes them (5 s): a request sent into a
-connection that is just being closed would fail without any fault of the revision."""
 _UNLIMITED = 1_000_000
 _TYPE = "type.googleapis.com/envoy"
 
@@ -129,7 +126,11 @@ def _cluster(revision: str, paths: EnvoyPaths) -> dict[str, Any]:
         "typed_extension_protocol_options": {
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
                 "@type": f"{_TYPE}.extensions.upstreams.http.v3.HttpProtocolOptions",
-                "common_http_protocol_options": {"idle_timeout": f"{IDLE_UPSTREAM_SECONDS}s"},
+                # A request sent into a connection that its engine is just closing fails without any
+                # fault of the revision, and nothing is retried. Engines close idle connections after
+                # 5 s (uvicorn), or at once when they end or have been stalled, so none is used twice.
+                # A new connection within the cluster takes a fraction of a millisecond.
+                "common_http_protocol_options": {"max_requests_per_connection": 1},
                 "explicit_http_config": {"http_protocol_options": {}},
             }
         },
