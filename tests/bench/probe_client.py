@@ -1,13 +1,11 @@
 """How true is the probe's clock? Its TTFT P95 beside the server's own, at 128 streams, in the same run.
 
-The server is a process of its own that does nothing but stream on time, and notes for every request how
-long it really waited before its first token. Run: ``python tests/bench/probe_client.py [--streams 128]
-[--tick]``. With ``--tick`` all streams get their tokens at the same instant, as a batching engine sends
-them.
+The server is a process of its own that does nothing but stream on time, and notes for every request how long
+it really waited before its first token. With ``--tick`` all streams get their tokens at the same instant, as
+a batching engine sends them. Run it as ``PYTHONPATH=operator python tests/bench/probe_client.py``.
 
-It prints one line of JSON; the ratio is the client's P95 over the server's. Exit code 1 if it is over
-1.1 while the probe's own self-check passed: a clock may be wrong on a busy machine, but it must not be
-wrong unnoticed.
+It prints one line of JSON; the ratio is the client's P95 over the server's. The exit code is 1 if it is over
+1.1 while the probe's own self-check passed: a clock may be wrong on a busy machine, but not unnoticed.
 """
 
 from __future__ import annotations
@@ -20,21 +18,17 @@ import random
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import cast
 
 import uvloop
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "operator"))
-
-from chaffinch.api.v1alpha1.profile import Output, Prompt, Stage, WarmUp  # noqa: E402
-from chaffinch.domain import grid  # noqa: E402
-from chaffinch.probe.client import Client  # noqa: E402
-from chaffinch.probe.load import LoadGenerator  # noqa: E402
-from chaffinch.probe.plan import ProbePlan  # noqa: E402
-from chaffinch.probe.result import StageRecord  # noqa: E402
-from chaffinch.probe.watch import Watch  # noqa: E402
+from chaffinch.api.v1alpha1.profile import Output, Prompt, Stage, WarmUp
+from chaffinch.domain import grid
+from chaffinch.probe.client import Client
+from chaffinch.probe.load import LoadGenerator
+from chaffinch.probe.plan import ProbePlan
+from chaffinch.probe.result import StageRecord
+from chaffinch.probe.watch import Watch
 
 
 def _chunk(text: str) -> bytes:
