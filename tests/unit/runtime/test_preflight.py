@@ -79,9 +79,7 @@ def test_a_long_list_is_cut() -> None:
 
 
 def test_a_dead_server_is_one_line() -> None:
-    with pytest.raises(
-        NotReadyError, match="cannot be checked: get OpenAPI: the API server"
-    ):
+    with pytest.raises(NotReadyError, match="cannot be checked: get OpenAPI: the API server"):
         asyncio.run(check_crds(DeadServer()))
 
 
