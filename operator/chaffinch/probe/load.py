@@ -123,7 +123,7 @@ class LoadGenerator:
             if run.tally.failures_in_a_row >= too_many:
                 self._slots.give_back()
                 self._broken = True
-                run.stopped = f"{run.tally.failures_in_a_row} requests in a row failed"
+                run.stopped = f"{too_many} requests in a row failed"
                 return
             body = completion_body(
                 self._plan.model, prompt_text(tokens, nonce, index), self._plan.output.tokens
