@@ -79,5 +79,5 @@ def _causes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _fields(answer: Mapping[str, Any]) -> str:
     # Field paths come from the schema, not from anybody's text.
-    fields = sorted({str(cause.get("field", "")) for cause in _causes(answer)} - {""})
+    fields = sorted({str(cause.get("field", "")) for cause in _causes(answer)} - {"", "<nil>"})
     return f" ({', '.join(fields)[:200]})" if fields else ""
