@@ -98,7 +98,7 @@ class Operator:
         self.events += events_of(state, decided.state)
 
     def _write(self, seen: Observation, decided: Next, judgement: Judgement | None) -> None:
-        view = View(self.spec, decided.state, seen, judgement, self.world.now)
+        view = View(self.spec, decided.state, seen, judgement, self.world.now, acts=decided.act)
         status = status_of(view, self.generation, self.status)
         wanted = desired(self.spec, decided.state, seen)
         if decided.order is WriteOrder.ROUTE_FIRST and decided.act:
@@ -106,9 +106,15 @@ class Operator:
         if is_due(self.status, status, None, self.world.now):
             self._before_write()
             self.status = RolloutStatus.model_validate(status.to_dict())
-            self.oracle.status_written(self.status, self.generation, self.spec)
+            self.oracle.status_written(self.status, self.generation)
+            assert self._is_remembered(decided.state), "a state did not survive the status"
         if decided.act:
             self._act(wanted, decided)
+
+    def _is_remembered(self, state: RolloutState) -> bool:
+        if state.candidate is None:
+            state = replace(state, hold=None)  # seen anew on every pass
+        return replace(self.state, sequence=state.sequence) == state
 
     def _act(self, wanted: Desired, decided: Next) -> None:
         for manifest in (*wanted.foundations, *wanted.workloads):

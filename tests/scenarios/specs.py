@@ -42,3 +42,11 @@ def rollout_spec(image: str = V1, **changes: object) -> InferenceRolloutSpec:
 def with_steps(*steps: dict[str, Any], deadline: str = "300s") -> dict[str, Any]:
     """Return a strategy for :func:`rollout_spec`."""
     return {"progressDeadline": deadline, "steps": list(steps)}
+
+
+SHORT = with_steps(
+    STEPS[0],
+    {"name": "canary-50", "canary": {"weight": 50, "for": "20s"}},
+    {"name": "bake", "bake": {"for": "20s"}},
+)
+"""A strategy for stories that are about what comes after its steps."""

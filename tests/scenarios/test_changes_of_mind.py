@@ -7,7 +7,7 @@ from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, rolling_out
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
-from scenarios.specs import V1, V2, V3, rollout_spec
+from scenarios.specs import SHORT, V1, V2, V3, rollout_spec
 
 
 def candidate_is(revision: str, operator: Operator) -> bool:
@@ -62,9 +62,9 @@ def test_an_edit_while_promoting_starts_after_the_promotion() -> None:
 
 
 def test_the_last_three_revisions_are_kept_at_no_pods_and_older_ones_go() -> None:
-    operator = rolling_out(Behaviour()).run(900, until=healthy)
+    operator = rolling_out(Behaviour(), rollout_spec(V2, strategy=SHORT)).run(900, until=healthy)
     for digit in "3456":
-        operator.edit(rollout_spec(V1.replace("1" * 64, digit * 64)))
+        operator.edit(rollout_spec(V1.replace("1" * 64, digit * 64), strategy=SHORT))
         operator.run(1200, until=healthy)
     operator.run(60)
     assert sorted(operator.world.replicas.values()) == [0, 0, 0, 4]

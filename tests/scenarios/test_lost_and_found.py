@@ -12,14 +12,8 @@ from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
-from scenarios.specs import STEPS, V2, rollout_spec, with_steps
+from scenarios.specs import SHORT, V2, rollout_spec
 from scenarios.world import World
-
-SHORT = with_steps(
-    STEPS[0],
-    {"name": "canary-50", "canary": {"weight": 50, "for": "20s"}},
-    {"name": "bake", "bake": {"for": "20s"}},
-)
 
 
 def test_a_lost_status_is_rebuilt_from_the_route() -> None:

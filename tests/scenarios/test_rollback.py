@@ -8,7 +8,6 @@ from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolled_back
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
 from scenarios.specs import V1, V2, V3, rollout_spec
-from scenarios.world import World
 
 
 def assert_v1_serves_alone(operator: Operator) -> None:
@@ -125,7 +124,3 @@ def test_a_revision_that_found_no_room_is_tried_again_after_a_while() -> None:
     operator.world.behaviours.clear()
     operator.run(1500, until=healthy)
     assert operator.state.attempts == 3
-
-
-def test_a_world_without_revisions_is_empty() -> None:
-    assert World().observe().has_children is False

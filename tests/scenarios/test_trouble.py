@@ -118,6 +118,7 @@ def test_a_taken_name_stalls_and_nothing_else_is_written() -> None:
     assert operator.condition("Stalled") == ("True", "NameTaken")
     assert operator.condition("Ready")[0] == "False"
     assert revision_of(operator.spec) not in operator.world.replicas
+    assert_quiet(operator)
     operator.world.taken = ()
     operator.run(900, until=healthy)
 

@@ -1,0 +1,80 @@
+"""The order of checks is part of the meaning, so it is written down twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from chaffinch.domain.machine import beginning, deploying, everywhere, idle, promoting, rolling_back, stepping
+from chaffinch.domain.machine.situation import Check
+
+ORDER: list[tuple[Sequence[Check], list[str]]] = [
+    (everywhere.CHECKS, ["a_read_has_failed", "a_name_is_taken"]),
+    (beginning.CHECKS, ["there_is_nothing_yet", "the_route_is_lost_too", "the_status_is_lost"]),
+    (
+        idle.CHECKS,
+        [
+            "stable_is_what_the_spec_asks_for",
+            "the_revision_failed_before",
+            "the_revision_was_rolled_back_just_now",
+            "the_revision_is_new",
+        ],
+    ),
+    (
+        deploying.CHECKS,
+        [
+            "the_route_says_rolled_back",
+            "the_spec_has_moved_on",
+            "its_pods_cannot_work",
+            "its_pods_are_late",
+            "its_pods_are_warm",
+        ],
+    ),
+    (
+        deploying.CHECKS_OF_FIRST,
+        [
+            "it_serves_already",
+            "the_route_says_rolled_back",
+            "the_spec_has_moved_on",
+            "the_first_is_warm",
+            "the_first_is_in_trouble",
+            "the_first_is_awaited",
+        ],
+    ),
+    (
+        stepping.CHECKS,
+        [
+            "the_route_says_rolled_back",
+            "nothing_could_take_over",
+            "the_spec_has_moved_on",
+            "the_verdict_is_fail",
+            "its_pods_cannot_work",
+            "the_canary_is_lost",
+            "the_canary_stays_away",
+            "the_canary_is_below_strength",
+            "the_step_has_passed",
+            "the_weight_is_not_set",
+            "the_weight_is_not_in_force",
+            "the_probe_has_failed",
+            "the_probe_is_not_done",
+            "the_verdict_is_pass",
+            "there_is_no_verdict",
+        ],
+    ),
+    (
+        promoting.CHECKS,
+        [
+            "pods_are_missing",
+            "traffic_is_not_all_its_own",
+            "routers_have_not_acknowledged",
+            "it_has_taken_over",
+        ],
+    ),
+    (rolling_back.CHECKS, ["routers_still_send_requests", "it_is_out"]),
+]
+
+
+@pytest.mark.parametrize(("checks", "names"), ORDER)
+def test_harm_and_danger_are_looked_for_before_progress(checks: Sequence[Check], names: list[str]) -> None:
+    assert [getattr(check, "__name__", "") for check in checks] == names
