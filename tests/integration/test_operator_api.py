@@ -1,4 +1,4 @@
-"""The operator's way to a real API server: apply, compare, status patches, the Lease, the checks at the start."""
+"""The operator's way to a real API server: apply, compare, status patches, Lease, checks at the start."""
 
 from __future__ import annotations
 
