@@ -52,11 +52,13 @@ def start_workers(cluster: FakeCluster, *, phase: str = "Running", owner: str | 
             )
 
 
-def record(probe_uid: str, *, requests: int = 200, errors: int = 0) -> ProbeRecord:
-    """Return the result of a run of the gate stage of ``smoke/v1`` with a TTFT of 200 ms."""
+def record(probe_uid: str, *, requests: int = 200, errors: int = 0, seconds: float = 0.2) -> ProbeRecord:
+    """Return the result of a run of the gate stage of ``smoke/v1`` with one latency for all requests."""
     profile = BUILT_IN_PROFILES["smoke/v1"]
     gate = next(stage for stage in profile.stages if stage.name == profile.gate_stage)
-    latencies = grid.encode(grid.Histogram.of([0.2] * (requests - errors) + [float("inf")] * errors).counts)
+    latencies = grid.encode(
+        grid.Histogram.of([seconds] * (requests - errors) + [float("inf")] * errors).counts
+    )
     return ProbeRecord(
         probe_uid=probe_uid,
         attempt=1,
