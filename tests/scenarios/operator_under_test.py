@@ -40,7 +40,7 @@ class Operator:
     generation: int = 1
     status: RolloutStatus | None = None
     events: list[Event] = field(default_factory=list)
-    writes: int = 0
+    log: list[str] = field(default_factory=list)
     crash_before: int | None = None
     oracle: Oracle = field(init=False)
     _next: datetime = START
@@ -48,6 +48,11 @@ class Operator:
 
     def __post_init__(self) -> None:
         self.oracle = Oracle(self.world)
+
+    @property
+    def writes(self) -> int:
+        """How many writes there have been."""
+        return len(self.log)
 
     @property
     def state(self) -> RolloutState:
@@ -104,7 +109,7 @@ class Operator:
         if decided.order is WriteOrder.ROUTE_FIRST and decided.act:
             self._write_route(wanted)
         if is_due(self.status, status, None, self.world.now):
-            self._before_write()
+            self._before_write("status")
             self.status = RolloutStatus.model_validate(status.to_dict())
             self.oracle.status_written(self.status, self.generation)
             assert self._is_remembered(decided.state), "a state did not survive the status"
@@ -129,14 +134,14 @@ class Operator:
     def _write_route(self, wanted: Desired) -> None:
         if not wanted.route.changed:
             return
-        self._before_write()
+        self._before_write("route")
         self.oracle.route_written(wanted.route.intent, self.state)
         self.world.write_route(wanted.route, epoch=1)
 
     def _apply(self, manifest: dict[str, Any]) -> None:
         if self._is_there(manifest):
             return
-        self._before_write()
+        self._before_write(f"{manifest['kind']}/{manifest['metadata']['name']}")
         self.oracle.applied(manifest, self.spec)
         self.world.apply(manifest)
 
@@ -148,8 +153,8 @@ class Operator:
             return self.world.replicas.get(name.rsplit("-", 1)[1]) == wanted
         return self.world.made[f"{kind}/{name}"] > 0
 
-    def _before_write(self) -> None:
-        self.writes += 1
+    def _before_write(self, what: str) -> None:
+        self.log.append(what)
         if self.crash_before == self.writes:
             raise Crash
 

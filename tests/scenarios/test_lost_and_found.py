@@ -88,7 +88,7 @@ def first_deployment(crash_before: int | None) -> Operator:
 
 def second_version(stage: Operator, behaviour: Behaviour, crash_before: int | None) -> Operator:
     operator = copy.deepcopy(stage)
-    operator.writes, operator.crash_before = 0, crash_before
+    operator.log, operator.crash_before = [], crash_before
     spec = rollout_spec(V2, strategy=SHORT)
     operator.world.behaviours[revision_of(spec)] = behaviour
     operator.edit(spec)

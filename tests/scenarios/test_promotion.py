@@ -7,7 +7,7 @@ from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteArm
 from scenarios.ends import assert_quiet, at_step, healthy, rolling_out, serving_v1
 from scenarios.engines import Behaviour
-from scenarios.specs import STEPS, V2, rollout_spec, with_steps
+from scenarios.specs import SHORT, STEPS, V2, rollout_spec, with_steps
 
 
 def test_a_good_revision_is_promoted_step_by_step() -> None:
@@ -23,6 +23,12 @@ def test_a_good_revision_is_promoted_step_by_step() -> None:
     assert operator.world.route is not None
     assert operator.world.route.intent.arms == (RouteArm(v2, 10_000, None),)
     assert sorted(operator.world.replicas.values()) == [0, 4]
+
+
+def test_a_promotion_is_recorded_before_the_route_says_so() -> None:
+    operator = rolling_out(Behaviour(), rollout_spec(V2, strategy=SHORT)).run(900, until=at_step("bake"))
+    operator.run(120, until=lambda op: bool(op.oracle.promotions))
+    assert operator.log[-2:] == ["status", "route"]
 
 
 def test_promotion_restarts_no_pod() -> None:

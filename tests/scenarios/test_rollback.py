@@ -54,8 +54,10 @@ def test_a_failed_revision_is_not_retried_by_itself_nor_by_edits_of_another_kind
 
 
 def test_a_rollback_writes_the_route_before_the_status_and_scales_after_the_acknowledgement() -> None:
-    operator = rolling_out(Behaviour(errors=0.10)).run(900, until=in_stage(RolloutStage.ROLLING_BACK))
+    operator = rolling_out(Behaviour(errors=0.10)).run(900, until=at_step("canary-5"))
+    operator.run(900, until=in_stage(RolloutStage.ROLLING_BACK))
     v2 = revision_of(operator.spec)
+    assert operator.log[-2:] == ["route", "status"]
     assert operator.world.route is not None
     decision = operator.world.route.intent.decision
     assert decision is not None
