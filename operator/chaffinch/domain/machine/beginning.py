@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
-from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.machine.ending import rolled_back_by
 from chaffinch.domain.machine.idle import with_new_attempt
 from chaffinch.domain.machine.situation import Situation
@@ -56,7 +55,7 @@ def _restored(situation: Situation, intent: RouteIntent) -> RolloutState:
     state = replace(state, stage=RolloutStage.DEPLOYING, candidate=_candidate(situation, intent, arm))
     restored = replace(situation, state=state)
     written = intent.decision
-    if written is not None and written.kind is DecisionKind.PROMOTE and arm.weight == FULL_WEIGHT:
+    if written is not None and written.kind is DecisionKind.PROMOTE:
         decision = Decision(written.kind, written.cause, written.at, "every step passed")
         candidate = replace(restored.candidate, decision=decision, deadline=None)
         return replace(state, stage=RolloutStage.PROMOTING, candidate=candidate)

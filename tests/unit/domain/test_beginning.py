@@ -1,0 +1,73 @@
+"""What is made of an empty status, by what the router's route says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
+from chaffinch.domain.machine import step
+from chaffinch.domain.observation import Observation, RouterSeen
+from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, StoredRoute
+from chaffinch.domain.state import RolloutState
+from unit.domain.test_conditions import NEW, NOW, OLD, SEEN, SPEC
+
+STABLE_ARM, CANARY_ARM = RouteArm(OLD, 9_500), RouteArm(NEW, 500, (f"{NEW}-0",))
+GONE_ARM = RouteArm(NEW, 0, ())
+
+
+def routed(*arms: RouteArm, stable: str | None = OLD, decision: RouteDecision | None = None) -> Observation:
+    stored = StoredRoute(3, 9, "v9", RouteIntent(4, stable, arms, decision))
+    return replace(SEEN, router=RouterSeen(route=stored))
+
+
+def begun(seen: Observation) -> RolloutState:
+    return step(SPEC, RolloutState(), seen, None, NOW).state
+
+
+@pytest.mark.parametrize(
+    ("seen", "stage", "stable", "cause"),
+    [
+        (routed(RouteArm(OLD, 10_000)), RolloutStage.IDLE, OLD, None),
+        (routed(RouteArm(OLD, 10_000), GONE_ARM), RolloutStage.IDLE, OLD, None),
+        (routed(STABLE_ARM, CANARY_ARM), RolloutStage.ROLLING_BACK, OLD, "Superseded"),
+        (
+            routed(STABLE_ARM, CANARY_ARM, decision=RouteDecision(DecisionKind.ROLLBACK, "CrashLoop", NOW)),
+            RolloutStage.ROLLING_BACK,
+            OLD,
+            "CrashLoop",
+        ),
+        (
+            routed(STABLE_ARM, CANARY_ARM, decision=RouteDecision(DecisionKind.PROMOTE, "AsExpected", NOW)),
+            RolloutStage.PROMOTING,
+            OLD,
+            "AsExpected",
+        ),
+        (routed(CANARY_ARM, stable=None), RolloutStage.DEPLOYING, None, None),
+    ],
+)
+def test_a_lost_status_is_rebuilt_from_the_route(
+    seen: Observation, stage: RolloutStage, stable: str | None, cause: str | None
+) -> None:
+    state = begun(seen)
+    decision = state.candidate.decision if state.candidate else None
+    assert (state.stage, state.stable.revision if state.stable else None) == (stage, stable)
+    assert (decision.cause if decision else None) == cause
+    assert (state.attempts, state.sequence) == (4, 9)
+
+
+def test_without_any_child_the_first_attempt_starts() -> None:
+    state = begun(Observation(SEEN.rollout))
+    assert (state.stage, state.attempts, state.stable) == (RolloutStage.DEPLOYING, 1, None)
+    assert state.candidate is not None
+    assert state.candidate.revision == NEW
+
+
+@pytest.mark.parametrize("router", [RouterSeen(), RouterSeen(unreadable=True)])
+def test_children_without_a_readable_route_are_left_alone(router: RouterSeen) -> None:
+    decided = step(SPEC, RolloutState(), replace(SEEN, router=router), None, NOW)
+    assert not decided.act
+    assert decided.state.is_empty
+    assert decided.state.hold is not None
+    assert decided.state.hold.reason == "StatusLost"
