@@ -40,6 +40,9 @@ from chaffinch.runtime.reading import (
 )
 from chaffinch.runtime.route_store import read_router
 
+KEPT_ATTEMPTS = 5
+"""LoadProbes of so many attempts are kept for people to look at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
@@ -48,10 +51,12 @@ class Gathered:
     Attributes:
         seen: For the decision.
         deployments: The rollout's Deployments by name, for the writes that follow.
+        outdated: LoadProbes of attempts that are long over.
     """
 
     seen: Observation
     deployments: Mapping[str, Manifest]
+    outdated: tuple[Manifest, ...] = ()
 
 
 class Gatherer:
@@ -87,15 +92,17 @@ class Gatherer:
         pods = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
         revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
         router, taken = await self._router(rollout, _of_component(pods, ROUTER))
+        probes = await self._owned(Kinds.PROBE, rollout, labels)
         seen = Observation(
             rollout,
             revisions=revisions,
             router=router,
-            probes=await self._probes(rollout, labels, attempt),
+            probes=tuple([await self._probe(one) for one in probes if _attempt_of(one) == attempt]),
             baseline=await self._baseline(rollout, comparison, revisions),
             taken=taken,
         )
-        return Gathered(seen, {found["metadata"]["name"]: found for found in deployments})
+        outdated = tuple(one for one in probes if _attempt_of(one) <= attempt - KEPT_ATTEMPTS)
+        return Gathered(seen, {found["metadata"]["name"]: found for found in deployments}, outdated)
 
     async def _owned(self, kind: Kind, rollout: RolloutIdentity, labels: Mapping[str, str]) -> list[Manifest]:
         found = await self._cluster.list(kind, rollout.namespace, labels)
@@ -116,12 +123,6 @@ class Gatherer:
         said = await self._routers.acknowledgements(addresses)
         seen = tuple(RouterPod(pod.name, pod.serves, said.get(pod.name)) for pod in found)
         return read_router(config_map, seen, rollout.uid), ()
-
-    async def _probes(
-        self, rollout: RolloutIdentity, labels: Mapping[str, str], attempt: int
-    ) -> tuple[ProbeSeen, ...]:
-        probes = await self._owned(Kinds.PROBE, rollout, labels)
-        return tuple([await self._probe(one) for one in probes if one["spec"].get("attempt") == attempt])
 
     async def _probe(self, manifest: Manifest) -> ProbeSeen:
         status = LoadProbeStatus.model_validate(manifest.get("status") or {})
@@ -150,6 +151,10 @@ class Gatherer:
             return None
         measured = next((one.frozen for one in revisions if one.revision == comparison.revision), None)
         return await self._baselines.read(rollout.namespace, comparison, measured)
+
+
+def _attempt_of(probe: Manifest) -> int:
+    return int(probe["spec"].get("attempt") or 0)
 
 
 def _of_component(pods: Sequence[Manifest], component: str) -> list[Manifest]:

@@ -39,8 +39,10 @@ class JsonFormatter(logging.Formatter):
 def _message(record: logging.LogRecord) -> str:
     # Libraries put the text of errors, and with it parts of remote answers, behind the first colon.
     message = record.getMessage()
-    foreign = record.name.partition(".")[0] != "chaffinch"
-    return re.split(r"[:\n]", message, maxsplit=1)[0] if foreign and record.exc_info else message
+    is_ours = record.name.partition(".")[0] == "chaffinch"
+    if is_ours or (record.levelno < logging.WARNING and not record.exc_info):
+        return message
+    return re.split(r"[:\n]", message, maxsplit=1)[0]
 
 
 def place_of(error: BaseException) -> str:

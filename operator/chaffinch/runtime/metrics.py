@@ -7,7 +7,7 @@ becomes a label.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -23,6 +23,23 @@ class ObjectiveFigure:
     objective: str
     value: float | None
     control: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutFigures:
+    """What is published of a rollout.
+
+    Attributes:
+        phase: Its phase; empty if it has none yet.
+        stage: Its stage.
+        weight: The canary's share of the traffic, 0 to 1.
+        objectives: The newest figures; none leaves the ones before.
+    """
+
+    phase: str
+    stage: str
+    weight: float
+    objectives: tuple[ObjectiveFigure, ...] = ()
 
 
 class Metrics:
@@ -48,6 +65,12 @@ class Metrics:
             "How long they took.",
             ("verb",),
             buckets=_SECONDS,
+            registry=registry,
+        )
+        self._phase = Gauge(
+            "chaffinch_rollout_phase",
+            "1 for the phase of a rollout.",
+            (*_ROLLOUT, "phase"),
             registry=registry,
         )
         self._stage = Gauge(
@@ -102,27 +125,18 @@ class Metrics:
         self._passes.labels(kind, "failed" if failed else "done").inc()
         self._pass_seconds.labels(kind).observe(seconds)
 
-    def rollout(
-        self, namespace: str, name: str, stage: str, weight: float, figures: Iterable[ObjectiveFigure]
-    ) -> None:
-        """Publish where a rollout is; what was published of it before and is not said now goes.
-
-        Args:
-            namespace: Its namespace.
-            name: Its name.
-            stage: Its stage.
-            weight: The canary's share of the traffic, 0 to 1.
-            figures: The newest figures; none leaves the ones before.
-        """
-        self._stage.remove_by_labels({"rollout_namespace": namespace, "rollout": name})
-        self._stage.labels(namespace, name, stage).set(1)
-        self._weight.labels(namespace, name).set(weight)
-        for figure in figures:
+    def rollout(self, namespace: str, name: str, figures: RolloutFigures) -> None:
+        """Publish where a rollout is: one phase, one stage, its weight and figures."""
+        for gauge, word in ((self._phase, figures.phase), (self._stage, figures.stage)):
+            gauge.remove_by_labels({"rollout_namespace": namespace, "rollout": name})
+            gauge.labels(namespace, name, word).set(1)
+        self._weight.labels(namespace, name).set(figures.weight)
+        for figure in figures.objectives:
             for arm, value in (("candidate", figure.value), ("control", figure.control)):
                 shown = math.nan if value is None else value
                 self._objective.labels(namespace, name, figure.objective, arm).set(shown)
 
     def forget_rollout(self, namespace: str, name: str) -> None:
         """Withdraw everything that was published of a rollout."""
-        for gauge in (self._stage, self._weight, self._objective):
+        for gauge in (self._phase, self._stage, self._weight, self._objective):
             gauge.remove_by_labels({"rollout_namespace": namespace, "rollout": name})

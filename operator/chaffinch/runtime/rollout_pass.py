@@ -7,7 +7,7 @@ decide again: what must not repeat is in the status or in the route before it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -46,7 +46,7 @@ from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.loop import GONE, Outcome
-from chaffinch.runtime.metrics import Metrics, ObjectiveFigure
+from chaffinch.runtime.metrics import Metrics, ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route
 from chaffinch.runtime.status import rollout_patch
 
@@ -89,8 +89,8 @@ class _Work:
     rollout: RolloutIdentity
     question: Question
     answer: Answer
-    deployments: Mapping[str, Manifest]
     live: Mapping[Address, Manifest]
+    outdated: Sequence[Manifest]
 
 
 class RolloutPass:
@@ -132,7 +132,7 @@ class RolloutPass:
         gathered = await self._world.gatherer.gather(rollout, state.attempts, comparison_of(spec, state))
         seen = await self._with_evidence(gathered.seen, state, now)
         answer, live = await self._decide(question, gathered, seen)
-        work = _Work(body, rollout, question, answer, gathered.deployments, live)
+        work = _Work(body, rollout, question, answer, live, gathered.outdated)
         await self._carry_out(work)
         self._publish(work)
         return Outcome(answer.next.requeue_after, failed=bool(seen.problems))
@@ -189,6 +189,11 @@ class RolloutPass:
             await self._write_route(work)
         await self._children.make(wanted.scale_downs, work.live)
         await self._children.delete(wanted.deletions, work.rollout.namespace, work.rollout.uid)
+        for probe in work.outdated:
+            metadata = probe["metadata"]
+            await self._world.cluster.delete(
+                Kinds.PROBE, work.rollout.namespace, metadata["name"], metadata["uid"]
+            )
 
     def _manifests(self, rollout: RolloutIdentity, answer: Answer) -> tuple[Manifest, ...]:
         wanted = answer.wanted
@@ -239,12 +244,15 @@ class RolloutPass:
     def _publish(self, work: _Work) -> None:
         state, judgement = work.answer.next.state, work.answer.judgement
         weight = state.candidate.weight / FULL_WEIGHT if state.candidate else 0.0
-        figures = [
+        figures = tuple(
             ObjectiveFigure(verdict.gate.objective, verdict.value, verdict.control)
             for verdict in (judgement.verdicts if judgement else ())
-        ]
+        )
+        phase = work.answer.status.phase
         self._world.metrics.rollout(
-            work.rollout.namespace, work.rollout.name, state.stage.value, weight, figures
+            work.rollout.namespace,
+            work.rollout.name,
+            RolloutFigures(phase.value if phase else "", state.stage.value, weight, figures),
         )
 
     def _gone(self, subject: Subject) -> Outcome:

@@ -37,4 +37,5 @@ def test_an_exception_is_shown_by_kind_and_place_only() -> None:
 def test_the_text_of_an_error_is_cut_out_of_messages_of_libraries() -> None:
     line = _line("kopf.x", "Watcher has failed: ('s3cr3t', 403)", error=True)
     assert line["message"] == "Watcher has failed"
-    assert _line("kopf.x", "note: nothing failed")["message"] == "note: nothing failed"
+    assert _line("kopf.x", "will retry: GET /x -> 's3cr3t'")["message"] == "will retry"
+    assert _line("chaffinch.x", "the pass failed: ours")["message"] == "the pass failed: ours"

@@ -21,6 +21,7 @@ from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.loop import GONE, Pace, Watch, look_after
 from fakes.cluster import Key
 from fakes.virtual_time import run
+from fakes.workers import load_probe
 from fakes.world import NAME, NAMESPACE, Shop, rollout
 
 V2: dict[str, Any] = {"engine": {"image": "engine:2", "extraArgs": ["--seed=1"]}}
@@ -399,5 +400,26 @@ def test_evidence_is_asked_for_this_object_and_this_attempt_only() -> None:
             candidate=shop.status["candidate"]["revision"],
             stable=shop.status["stable"]["revision"],
         )
+
+    run(story())
+
+
+def test_load_probes_of_attempts_that_are_long_over_are_deleted() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        owners = shop.cluster.read(Kinds.CONFIG_MAP, NAMESPACE, f"{NAME}-router")["metadata"][
+            "ownerReferences"
+        ]
+        for attempt in (1, 4, 5, 9):
+            probe = load_probe(profile="smoke/v1", attempt=attempt)
+            labels = {"chaffinch.dev/rollout": NAME}
+            probe["metadata"] |= {"name": f"a{attempt}", "labels": labels, "ownerReferences": owners}
+            shop.cluster.put(probe)
+        users = load_probe(profile="smoke/v1")
+        users["metadata"]["name"] = "users-own"
+        shop.cluster.put(users)
+        shop.cluster.put({**shop.body, "status": {**shop.status, "attempts": 9}})
+        await shop.look()
+        assert {key[2] for key in shop.cluster.objects if key[0] == "LoadProbe"} == {"a5", "a9", "users-own"}
 
     run(story())
