@@ -129,7 +129,7 @@ class Operator:
         for manifest in wanted.scale_downs:
             self._apply(manifest)
         for reference in wanted.deletions:
-            self.world.delete(reference.kind, reference.name.rsplit("-", 1)[1])
+            self.world.delete(reference.kind, reference.name)
 
     def _write_route(self, wanted: Desired) -> None:
         if not wanted.route.changed:

@@ -77,6 +77,7 @@ class Oracle:
         weights = [arm.weight for arm in intent.arms]
         assert sum(weights) in {0, 10_000}, f"weights add up to {sum(weights)}"
         self._no_black_hole(intent)
+        self._only_warm_pods(intent)
         self._weight_follows_passes(intent, recorded)
 
     def _no_black_hole(self, intent: RouteIntent) -> None:
@@ -85,6 +86,13 @@ class Oracle:
             rises = before is None or arm.weight > before.weight_of(arm.revision)
             if arm.weight and rises:
                 assert self.world.serving(arm.revision, arm.pods), f"I1: {arm} has no Ready endpoint"
+
+    def _only_warm_pods(self, intent: RouteIntent) -> None:
+        warmed = {pod for probe in self.world.observe().probes for pod in self.world.warmed_by(probe)}
+        restarts = {pod.name: pod.restarts for pod in self.world.pods}
+        for arm in intent.arms:
+            cold = [name for name in arm.pods or () if (name, restarts.get(name)) not in warmed]
+            assert not cold, f"{cold} are admitted and no warm-up has reached them"
 
     def _weight_follows_passes(self, intent: RouteIntent, recorded: RolloutState) -> None:
         before = self.world.route.intent if self.world.route else None

@@ -143,8 +143,11 @@ class World:
         self.route = StoredRoute(epoch, order.sequence, f"v{order.sequence}", order.intent)
         self.route_written = self.now
 
-    def delete(self, kind: str, revision: str) -> None:
-        """Delete an object of a revision."""
+    def delete(self, kind: str, name: str) -> None:
+        """Delete an object, if it exists."""
+        if kind == "LoadProbe":
+            self.probes.pop(name, None)
+        revision = name.rsplit("-", 1)[1]
         if kind == "ControllerRevision":
             self.frozen.pop(revision, None)
         if kind == "Deployment":
@@ -204,6 +207,11 @@ class World:
             return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.RUNNING)
         result = self._arm(probe.revision, 2_000) if probe.measures else None
         return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.SUCCEEDED, ends, result)
+
+    def warmed_by(self, probe: ProbeSeen) -> tuple[tuple[str, int], ...]:
+        """Return the pods, with their restarts, that a warm-up has reached."""
+        live = self.probes[probe.name]
+        return live.pods if probe.phase is ProbePhase.SUCCEEDED and not live.measures else ()
 
     def answer(self, question: EvidenceQuestion) -> Evidence | NoEvidence:
         """Count requests: those of whole blocks since the step's weight was acknowledged."""

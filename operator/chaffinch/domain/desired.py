@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.names import revision_name
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
@@ -18,6 +19,7 @@ from chaffinch.domain.intent import admitted_pods, route_order
 from chaffinch.domain.manifests import engine
 from chaffinch.domain.manifests.common import Manifest
 from chaffinch.domain.manifests.load_probe import step_probe, warm_up_probe
+from chaffinch.domain.names import is_warm_up_name
 from chaffinch.domain.observation import FrozenRevision, Observation, RevisionSeen
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteOrder
@@ -46,7 +48,8 @@ class Desired:
         workloads: Deployments at the size that they should have, then LoadProbes (to be created only).
         route: The route.
         scale_downs: Deployments to be scaled to 0, after the route is written.
-        deletions: Objects of revisions that are no longer kept, if they exist.
+        deletions: Warm-ups of an attempt that is over, and objects of revisions that are no longer
+            kept, if they exist.
     """
 
     foundations: tuple[Manifest, ...]
@@ -151,6 +154,16 @@ def _scale_downs(state: RolloutState, seen: Observation) -> tuple[Manifest, ...]
 
 
 def _deletions(state: RolloutState, seen: Observation) -> tuple[ObjectReference, ...]:
+    warm_ups = [
+        probe.name for probe in seen.probes if state.candidate is None and is_warm_up_name(probe.name)
+    ]
+    return (
+        *(ObjectReference(API_VERSION, "LoadProbe", name) for name in warm_ups),
+        *_deletions_of_history(state, seen),
+    )
+
+
+def _deletions_of_history(state: RolloutState, seen: Observation) -> tuple[ObjectReference, ...]:
     at_rest = [each for each in _others(state, seen) if not each.desired_replicas and not each.pods]
     newest_first = sorted(at_rest, key=lambda each: -(each.frozen.number if each.frozen else 0))
     return tuple(

@@ -19,6 +19,7 @@ ROLLOUT_LABEL = "chaffinch.dev/rollout"
 REVISION_LABEL = "chaffinch.dev/revision"
 
 _REVISION = re.compile(r"[0-9a-f]{8}")
+_WARM_UP = re.compile(r"-[0-9a-f]{8}-a\d+-w\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ def step_probe_name(rollout: str, revision: str, attempt: int, step: int, run: i
 def warm_up_name(rollout: str, revision: str, attempt: int, serial: int) -> str:
     """Name the ``serial``-th LoadProbe (from 1) that warms pods in an attempt."""
     return f"{rollout}-{revision}-a{attempt}-w{serial}"
+
+
+def is_warm_up_name(name: str) -> bool:
+    """Say whether a LoadProbe of this name was made to warm pods."""
+    return _WARM_UP.search(name) is not None
 
 
 def is_revision(text: str) -> bool:

@@ -336,6 +336,15 @@ def test_a_rollback_says_where_traffic_is_why_and_what_to_do() -> None:
     )
 
 
+def test_a_revision_that_found_no_room_is_said_to_be_tried_again() -> None:
+    last = replace(ROLLED_BACK, cause="Unschedulable", message="no node has room for its pods")
+    found = conditions_of(View(SPEC, replace(REFUSED, failed=(), last_attempt=last), SEEN, None, NOW), (), 3)
+    assert next(c.message for c in found if c.type == "Stalled") == (
+        f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: no node has room for its pods."
+        " Tried again by itself in some minutes. Do: see that its pods find room and stay."
+    )
+
+
 @pytest.mark.parametrize(
     ("old", "kept"),
     [(ConditionStatus.TRUE, True), (ConditionStatus.FALSE, False), (ConditionStatus.UNKNOWN, False)],

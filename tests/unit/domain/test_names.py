@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from chaffinch.domain.names import child_labels, is_revision, step_probe_name, warm_up_name
+from chaffinch.domain.names import child_labels, is_revision, is_warm_up_name, step_probe_name, warm_up_name
 
 LONGEST = "a" * 40
 
@@ -20,6 +20,14 @@ LONGEST = "a" * 40
 )
 def test_the_longest_names_are_valid_for_their_kind(name: str) -> None:
     assert re.fullmatch(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?", name)
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [("chat-0badcafe-a2-w1", True), ("chat-0badcafe-a2-s1", False), ("chat-a2-w1", False), ("mine", False)],
+)
+def test_warm_ups_are_known_by_their_names(name: str, want: bool) -> None:
+    assert is_warm_up_name(name) is want
 
 
 def test_only_a_repeated_run_is_numbered() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.conditions.view import Finding, View, false, true, unknown
+from chaffinch.domain.machine.ending import ENVIRONMENT
 from chaffinch.domain.state import Candidate
 from chaffinch.domain.wording import (
     DO_NOTHING,
@@ -22,6 +23,7 @@ from chaffinch.domain.wording import (
 )
 
 _DO_AFTER_FAILURE = "Not retried. Do: change the spec, or set it back to the stable revision's"
+_DO_AFTER_TROUBLE = "Tried again by itself in some minutes. Do: see that its pods find room and stay"
 
 
 def reconciling(view: View) -> Finding:
@@ -64,7 +66,9 @@ def _explain_name_taken(view: View) -> tuple[str, ...]:
 
 
 def _explain_rolled_back(view: View) -> tuple[str, ...]:
-    return _last_attempt(view), _DO_AFTER_FAILURE
+    last = view.state.last_attempt
+    again = last is not None and last.cause in ENVIRONMENT
+    return _last_attempt(view), _DO_AFTER_TROUBLE if again else _DO_AFTER_FAILURE
 
 
 def _explain_failed_before(view: View) -> tuple[str, ...]:
