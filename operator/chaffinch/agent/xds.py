@@ -74,7 +74,8 @@ def translate(route: Route, endpoints: Endpoints, paths: EnvoyPaths, port: int) 
         port: The port that Envoy listens on.
     """
     usable = {arm.revision: admitted(endpoints.get(arm.revision, ()), arm.pods) for arm in route.arms}
-    weights = effective_weights(route.arms, [revision for revision, pods in usable.items() if pods])
+    alive = [revision for revision, pods in usable.items() if pods]
+    weights = effective_weights(route.arms, route.stable, alive)
     return Translation(
         weights=weights,
         ready={revision: len(pods) for revision, pods in usable.items()},

@@ -72,6 +72,13 @@ def test_an_arm_without_endpoints_keeps_its_cluster_and_loses_its_weight() -> No
     assert dropped.clusters == translated().clusters
 
 
+def test_a_canary_that_dies_with_all_traffic_leaves_it_to_stable() -> None:
+    baking = translated({STABLE: ENDPOINTS[STABLE]}, stable=0, canary=10_000)
+    assert baking.weights == {STABLE: 10_000, CANARY: 0}
+    (only,) = routes(baking)["route"]["weighted_clusters"]["clusters"]
+    assert (only["name"], only["weight"]) == (STABLE, 10_000)
+
+
 def test_with_nothing_to_serve_requests_are_answered_at_once() -> None:
     nothing = translated(stable=0, canary=0)
     assert routes(nothing)["direct_response"]["status"] == 503
