@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
-from chaffinch.agent.admin import AdminError, EnvoyAdmin
+from chaffinch.agent.admin import AdminError, EnvoyAdmin, EnvoyDownError
 from chaffinch.agent.counting import LogCounter
 from chaffinch.agent.exposition import CONTENT_TYPE, Own, exposition
 from chaffinch.agent.keeper import RouteKeeper, Served
@@ -92,15 +92,9 @@ class Views:
         deadline = loop.time() + self.settings.drain_seconds
         await asyncio.sleep(min(_SETTLE_SECONDS, self.settings.drain_seconds))
         # Envoy tells nobody when its last request ends; it has to be asked.
-        while loop.time() < deadline and await self._active():  # noqa: ASYNC110
+        while loop.time() < deadline and await may_be_serving(self.admin):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_SECONDS)
         return web.Response(text="ok\n")
-
-    async def _active(self) -> int:
-        try:
-            return await self.admin.active_requests()
-        except AdminError:
-            return 0
 
     def _own(self) -> Iterator[Own]:
         counter, blocks, keeper = self.counter, self.counter.blocks, self.keeper
@@ -123,6 +117,19 @@ class Views:
         )
         if keeper.served is not None:
             yield from _own_of(keeper.served)
+
+
+async def may_be_serving(admin: EnvoyAdmin) -> bool:
+    """Say whether Envoy has requests under way, as far as anyone can tell.
+
+    An Envoy that is too busy to answer is taken to have some; one that does not run has none.
+    """
+    try:
+        return await admin.active_requests() > 0
+    except EnvoyDownError:
+        return False
+    except AdminError:
+        return True
 
 
 def _own_of(served: Served) -> Iterator[Own]:
