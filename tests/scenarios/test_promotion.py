@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import Outcome
+from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteArm
-from scenarios.ends import assert_quiet, at_step, healthy, rolling_out, serving_v1
+from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolling_out, serving_v1
 from scenarios.engines import Behaviour
 from scenarios.specs import SHORT, STEPS, V2, rollout_spec, with_steps
 
@@ -29,6 +29,19 @@ def test_a_promotion_is_recorded_before_the_route_says_so() -> None:
     operator = rolling_out(Behaviour(), rollout_spec(V2, strategy=SHORT)).run(900, until=at_step("bake"))
     operator.run(120, until=lambda op: bool(op.oracle.promotions))
     assert operator.log[-2:] == ["status", "route"]
+
+
+def test_the_old_revision_is_kept_until_all_routers_have_followed() -> None:
+    operator = rolling_out(Behaviour(), rollout_spec(V2, strategy=with_steps(*STEPS[:4])))
+    assert operator.state.stable is not None
+    v1 = operator.state.stable.revision
+    operator.run(900, until=in_stage(RolloutStage.PROMOTING))
+    operator.world.routers_stuck = True
+    operator.run(120)
+    assert operator.world.replicas[v1] == 4
+    assert operator.condition("Reconciling") == ("True", "Holding")
+    operator.world.routers_stuck = False
+    operator.run(30, until=healthy)
 
 
 def test_promotion_restarts_no_pod() -> None:
