@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import kopf
+import pytest
+
+from chaffinch.adapters.clock import SystemClock
+from chaffinch.handlers import Wakers, engine_settings, registry_of
+from chaffinch.runtime.baseline_export import BaselineExport
+from chaffinch.runtime.health import Health
+from chaffinch.runtime.hub import Hub, Subject, SubjectKind
+from chaffinch.runtime.metrics import Metrics
+
+CHAT = Subject(SubjectKind.ROLLOUT, "shop", "chat", "uid-chat")
+LOOK = Subject(SubjectKind.PROBE, "shop", "look", "uid-look")
+
+
+class ListeningHub(Hub):
+    """Notes what it is told instead of looking after anything."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def saw(self, subject: Subject, *, deleted: bool = False) -> None:
+        self.told.append(("saw", subject, deleted))
+
+    def wake(self, kind: SubjectKind, namespace: str, name: str | None = None) -> None:
+        self.told.append(("wake", kind.value, namespace, name))
+
+
+async def _nothing() -> None:
+    return
+
+
+def _registry(hub: Hub) -> tuple[kopf.OperatorRegistry, Health]:
+    health = Health(SystemClock(), longest_pass=60)
+    return registry_of(Wakers(hub, health, BaselineExport(Metrics()), _nothing)), health
+
+
+def _tell(handler_id: str, body: dict[str, Any], kind: str | None = "MODIFIED") -> list[tuple[Any, ...]]:
+    """Send one event through a handler; return what the hub was told."""
+    hub = ListeningHub()
+    registry, health = _registry(hub)
+    (handler,) = (one for one in registry._watching.get_all_handlers() if one.id == handler_id)
+    labels = body["metadata"].get("labels", {})
+    event = {"type": kind, "object": body}
+    asyncio.run(handler.fn(event=event, body=body, labels=labels, namespace="shop"))  # type: ignore[arg-type, call-arg]
+    assert health.report(1).details["watchSecondsAgo"] is not None
+    return hub.told
+
+
+def _body(name: str, uid: str = "", **labels: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": "shop", "name": name, "uid": uid, "labels": labels}}
+
+
+@pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED", "DELETED"])
+def test_an_event_of_a_rollout_is_passed_to_its_task(kind: str | None) -> None:
+    told = _tell("rollout", _body("chat", "uid-chat"), kind)
+    assert told == [("saw", CHAT, kind == "DELETED")]
+
+
+def test_an_event_of_a_probe_is_passed_to_its_task_and_wakes_its_rollout() -> None:
+    body = _body("look", "uid-look", **{"chaffinch.dev/rollout": "chat"})
+    assert _tell("probe", body) == [("saw", LOOK, False), ("wake", "rollout", "shop", "chat")]
+    assert _tell("probe", _body("look", "uid-look")) == [("saw", LOOK, False)]
+
+
+def test_an_event_of_a_baseline_wakes_every_rollout_of_the_namespace() -> None:
+    assert _tell("baseline", _body("chat-base-v1")) == [("wake", "rollout", "shop", None)]
+
+
+@pytest.mark.parametrize("kind", ["deployments", "pods"])
+def test_an_event_of_a_child_wakes_its_rollout(kind: str) -> None:
+    body = _body("chat-0a1b2c3d", **{"chaffinch.dev/rollout": "chat"})
+    assert _tell(kind, body) == [("wake", "rollout", "shop", "chat")]
+
+
+def test_an_event_of_a_probe_worker_wakes_both() -> None:
+    labels = {"chaffinch.dev/rollout": "chat", "batch.kubernetes.io/job-name": "look"}
+    assert _tell("pods", _body("look-0", **labels)) == [
+        ("wake", "rollout", "shop", "chat"),
+        ("wake", "probe", "shop", "look"),
+    ]
+
+
+def test_no_handler_makes_the_engine_write_anything() -> None:
+    registry, _ = _registry(ListeningHub())
+    for writing in (registry._changing, registry._spawning, registry._indexing, registry._webhooks):
+        assert list(writing.get_all_handlers()) == []
+
+
+def test_the_engine_writes_no_events_and_filters_children_on_the_server() -> None:
+    settings = engine_settings(request=10, connect=5, watch=300)
+    assert not settings.posting.enabled
+    assert settings.scanning.disabled
+    assert (settings.networking.request_timeout, settings.watching.server_timeout) == (10, 300)
+    assert set(settings.watching.label_selectors.values()) == {"chaffinch.dev/rollout"}
+    assert len(settings.watching.label_selectors) == 2
