@@ -17,6 +17,7 @@ import sys
 
 import httpx
 import kopf
+from kopf._core.engines.peering import Identity
 
 from chaffinch.adapters.agents import AgentRouters
 from chaffinch.adapters.clock import SystemClock
@@ -39,7 +40,7 @@ from chaffinch.runtime.lease import Lease, LeaseTerms
 from chaffinch.runtime.logs import configure
 from chaffinch.runtime.loop import Pace
 from chaffinch.runtime.metrics import Metrics
-from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights
+from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights, passed
 from chaffinch.runtime.probe_pass import ProbePass, ProbeSettings
 from chaffinch.runtime.rollout_pass import World
 from chaffinch.runtime.web import health_app, metrics_app, serve
@@ -86,8 +87,8 @@ class Operator:
         health = await serve(health_app(self._health, self._lease.seconds_left), settings.health_port)
         metrics = await serve(metrics_app(self._metrics.registry), settings.metrics_port)
         try:
-            await check_crds(self._cluster)
-            await check_rights(self._cluster, settings.watch_namespaces or ("",))
+            await passed(lambda: check_crds(self._cluster))
+            await passed(lambda: check_rights(self._cluster, settings.watch_namespaces or ("",)))
             self._health.started = True
             return await self._watch() if await self._leads() else ENDED
         finally:
@@ -119,6 +120,8 @@ class Operator:
                 await kopf.operator(
                     registry=registry_of(wakers),
                     settings=_engine_settings(settings),
+                    # Left to itself, kopf looks up the user's name, and a container's uid has none.
+                    identity=Identity(settings.identity),
                     standalone=True,
                     clusterwide=not settings.watch_namespaces,
                     namespaces=settings.watch_namespaces,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from chaffinch.runtime.loop import Outcome
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.rollout_pass import RolloutPass, World
 from fakes.cluster import FakeCluster
-from fakes.virtual_time import LoopClock
+from fakes.virtual_time import START, LoopClock
 
 NAMESPACE, NAME = "shop", "chat"
 
@@ -39,7 +40,10 @@ class FakeRouters:
     async def acknowledgements(self, addresses: Mapping[str, str]) -> Mapping[str, Acknowledgement]:
         stored = self._cluster.objects.get(("ConfigMap", NAMESPACE, f"{NAME}-router"))
         if stored is not None and not self.deaf:
-            self._known = json.loads(stored["data"]["route.json"])
+            with contextlib.suppress(
+                ValueError
+            ):  # an agent keeps what it has rather than take a broken route
+                self._known = json.loads(stored["data"]["route.json"])
         route = self._known
         if route is None:
             return {}
@@ -110,7 +114,12 @@ def rollout(**changes: object) -> dict[str, Any]:
     return {
         "apiVersion": "chaffinch.dev/v1alpha1",
         "kind": "InferenceRollout",
-        "metadata": {"namespace": NAMESPACE, "name": NAME, "generation": 1},
+        "metadata": {
+            "namespace": NAMESPACE,
+            "name": NAME,
+            "generation": 1,
+            "creationTimestamp": START.isoformat(),
+        },
         "spec": spec,
     }
 

@@ -36,7 +36,7 @@ def route_order(spec: InferenceRolloutSpec, state: RolloutState, seen: Observati
     stored = seen.router.route
     if stored is not None and stored.intent == intent:
         return RouteOrder(intent, stored.sequence, stored.resource_version, changed=False)
-    version = stored.resource_version if stored else None
+    version = stored.resource_version if stored else seen.router.resource_version
     return RouteOrder(intent, highest_sequence(state, seen) + 1, version, changed=True)
 
 

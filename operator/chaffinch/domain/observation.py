@@ -141,11 +141,13 @@ class RouterSeen:
         pods: Its pods.
         route: The route that its ConfigMap holds; None if there is no ConfigMap.
         unreadable: Whether there is a ConfigMap whose content cannot be understood.
+        resource_version: That ConfigMap's; a new route is written over what cannot be understood.
     """
 
     pods: tuple[RouterPod, ...] = ()
     route: StoredRoute | None = None
     unreadable: bool = False
+    resource_version: str | None = None
 
     @property
     def ready_pods(self) -> tuple[RouterPod, ...]:
@@ -198,6 +200,19 @@ class BaselineSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class WriteRefusal:
+    """Why the API server did not let the last pass make a child.
+
+    Attributes:
+        reason: A reason of the API: ``QuotaExceeded``, ``AdmissionDenied``, ``Forbidden``.
+        message: Which child, in our own words.
+    """
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What a pass has seen.
 
@@ -211,6 +226,7 @@ class Observation:
         evidence: The answer to :func:`chaffinch.domain.machine.evidence_needed`; None if nothing was asked.
         taken: ``Kind/name`` of children whose names belong to someone else.
         problems: What could not be read, in our own words; a pass with one of these decides nothing.
+        refusal: Why the last pass could not make a child, if so. It is tried again in each pass.
     """
 
     rollout: RolloutIdentity
@@ -221,6 +237,7 @@ class Observation:
     evidence: Evidence | NoEvidence | None = None
     taken: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    refusal: WriteRefusal | None = None
 
     def revision(self, revision: str | None) -> RevisionSeen:
         """Return what was seen of a revision: nothing, if it has no child."""

@@ -15,7 +15,7 @@ from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.probe_pass import JOB_NAME_LABEL
 
-CHILDREN = (Kinds.DEPLOYMENT, Kinds.POD)
+CHILDREN = (Kinds.DEPLOYMENT, Kinds.POD, Kinds.SERVICE, Kinds.CONFIG_MAP)
 
 
 @dataclass(frozen=True, slots=True)

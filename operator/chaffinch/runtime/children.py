@@ -2,7 +2,7 @@
 
 All names are looked up before the first write of a pass, so that a name that belongs to somebody else is
 known before anything was started. What was found as wanted is not looked at again for a while, except
-Deployments, which every pass reads anyway, and what is only asked for while it is absent.
+Deployments and Services, which every pass reads anyway, and what is only asked for while it is absent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError, kin
 from chaffinch.runtime.reading import controller_uid
 
 _CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
-_ALWAYS_LOOKED_AT = _CREATED_ONLY | {Kinds.DEPLOYMENT.kind}
+_ALWAYS_READ = frozenset({Kinds.DEPLOYMENT.kind, Kinds.SERVICE.kind})
 Address = tuple[str, str]
 
 
@@ -35,13 +35,13 @@ class Children:
         self._verified: dict[Address, tuple[Manifest, float]] = {}
 
     async def survey(
-        self, manifests: Sequence[Manifest], known: Mapping[str, Manifest]
+        self, manifests: Sequence[Manifest], known: Mapping[Address, Manifest]
     ) -> tuple[dict[Address, Manifest], tuple[str, ...]]:
         """Look at what has the names of our objects.
 
         Args:
             manifests: What should be.
-            known: Deployments that this pass has read, by name.
+            known: What this pass has read of them already.
 
         Returns:
             The live objects, and ``Kind/name`` of those that belong to somebody else.
@@ -53,8 +53,8 @@ class Children:
         for manifest in manifests:
             found = None if self._is_verified(manifest) else await self._find(manifest, known)
             if found is not None:
-                live[_address(manifest)] = found
-        wanted = {_address(manifest): controller_uid(manifest) for manifest in manifests}
+                live[address_of(manifest)] = found
+        wanted = {address_of(manifest): controller_uid(manifest) for manifest in manifests}
         foreign = [address for address, found in live.items() if controller_uid(found) != wanted[address]]
         return live, tuple(f"{kind}/{name}" for kind, name in foreign)
 
@@ -71,7 +71,7 @@ class Children:
         for manifest in manifests:
             if self._is_verified(manifest):
                 continue
-            address = _address(manifest)
+            address = address_of(manifest)
             if address[0] not in _CREATED_ONLY:
                 await self._cluster.apply(manifest, live=live.get(address))
             elif address not in live:
@@ -97,20 +97,21 @@ class Children:
                 await self._cluster.delete(kind, namespace, reference.name, found["metadata"]["uid"])
 
     def _is_verified(self, manifest: Manifest) -> bool:
-        if manifest["kind"] in _ALWAYS_LOOKED_AT:
+        if manifest["kind"] in _CREATED_ONLY | _ALWAYS_READ:
             return False
-        seen, at = self._verified.get(_address(manifest), (None, 0.0))
+        seen, at = self._verified.get(address_of(manifest), (None, 0.0))
         return seen == manifest and self._clock.monotonic() - at < self._recheck_seconds
 
-    async def _find(self, manifest: Manifest, known: Mapping[str, Manifest]) -> Manifest | None:
+    async def _find(self, manifest: Manifest, known: Mapping[Address, Manifest]) -> Manifest | None:
         metadata, kind = manifest["metadata"], kind_of(manifest)
-        if kind is Kinds.DEPLOYMENT and metadata["name"] in known:
-            return known[metadata["name"]]
+        if address_of(manifest) in known:
+            return known[address_of(manifest)]
         try:
             return await self._cluster.get(kind, metadata["namespace"], metadata["name"])
         except NotFoundError:
             return None
 
 
-def _address(manifest: Manifest) -> Address:
+def address_of(manifest: Manifest) -> Address:
+    """Return kind and name of an object."""
     return manifest["kind"], manifest["metadata"]["name"]

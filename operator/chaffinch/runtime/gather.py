@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from chaffinch.api.v1alpha1.names import router_name
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_load_probe
@@ -30,6 +31,7 @@ from chaffinch.ports.cluster import Cluster, ClusterError, Kind, Kinds, Manifest
 from chaffinch.ports.router import Routers
 from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.runtime.baseline_reading import BaselineReader, Comparison
+from chaffinch.runtime.children import Address, address_of
 from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
 from chaffinch.runtime.reading import (
     controller_uid,
@@ -50,12 +52,12 @@ class Gathered:
 
     Attributes:
         seen: For the decision.
-        deployments: The rollout's Deployments by name, for the writes that follow.
+        live: The rollout's Deployments and Services by kind and name, for the writes that follow.
         outdated: LoadProbes of attempts that are long over.
     """
 
     seen: Observation
-    deployments: Mapping[str, Manifest]
+    live: Mapping[Address, Manifest]
     outdated: tuple[Manifest, ...] = ()
 
 
@@ -67,11 +69,14 @@ class Gatherer:
         self._routers = routers
         self._baselines = BaselineReader(cluster)
 
-    async def gather(self, rollout: RolloutIdentity, attempt: int, comparison: Comparison | None) -> Gathered:
+    async def gather(
+        self, rollout: RolloutIdentity, made: datetime, attempt: int, comparison: Comparison | None
+    ) -> Gathered:
         """Read everything but the evidence of live traffic.
 
         Args:
             rollout: Whose.
+            made: When it was made; older pods of its labels belong to a predecessor of its name.
             attempt: The newest attempt; LoadProbes of earlier ones do not matter any more.
             comparison: The baseline to read, and what it is to be compared with.
 
@@ -79,17 +84,19 @@ class Gatherer:
             What was seen; with a problem named, the rest may be missing.
         """
         try:
-            return await self._gather(rollout, attempt, comparison)
+            return await self._gather(rollout, made, attempt, comparison)
         except ClusterError as error:
             return Gathered(Observation(rollout, problems=(str(error),)), {})
 
     async def _gather(
-        self, rollout: RolloutIdentity, attempt: int, comparison: Comparison | None
+        self, rollout: RolloutIdentity, made: datetime, attempt: int, comparison: Comparison | None
     ) -> Gathered:
         labels = {ROLLOUT_LABEL: rollout.name}
         deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
         kept = await self._owned(Kinds.CONTROLLER_REVISION, rollout, labels)
-        pods = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
+        services = await self._owned(Kinds.SERVICE, rollout, labels)
+        found = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
+        pods = [pod for pod in found if pod_of(pod).created >= made]
         revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
         router, taken = await self._router(rollout, _of_component(pods, ROUTER))
         probes = await self._owned(Kinds.PROBE, rollout, labels)
@@ -102,7 +109,8 @@ class Gatherer:
             taken=taken,
         )
         outdated = tuple(one for one in probes if _attempt_of(one) <= attempt - KEPT_ATTEMPTS)
-        return Gathered(seen, {found["metadata"]["name"]: found for found in deployments}, outdated)
+        live = {address_of(one): one for one in (*deployments, *services)}
+        return Gathered(seen, live, outdated)
 
     async def _owned(self, kind: Kind, rollout: RolloutIdentity, labels: Mapping[str, str]) -> list[Manifest]:
         found = await self._cluster.list(kind, rollout.namespace, labels)

@@ -6,17 +6,30 @@ of the status, which is the operator's memory; so it refuses to start, and leave
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS
 from chaffinch.api.v1alpha1.common import API_VERSION, GROUP, VERSION
-from chaffinch.ports.cluster import Cluster, ClusterError, DeniedError, Kinds, Manifest
+from chaffinch.ports.cluster import Cluster, DeniedError, Kinds, Manifest, UnavailableError
+
+log = logging.getLogger(__name__)
 
 _MOST_PATHS = 5
+_PAUSE_SECONDS = 5.0
 _REMEDY = "install or upgrade them with the chart, or with: kubectl apply --server-side -f crds/"
-WATCHED = (Kinds.ROLLOUT, Kinds.PROBE, Kinds.BASELINE, Kinds.DEPLOYMENT, Kinds.POD)
+WATCHED = (
+    Kinds.ROLLOUT,
+    Kinds.PROBE,
+    Kinds.BASELINE,
+    Kinds.DEPLOYMENT,
+    Kinds.POD,
+    Kinds.SERVICE,
+    Kinds.CONFIG_MAP,
+)
 
 
 class NotReadyError(Exception):
@@ -31,18 +44,33 @@ class Schemas(Protocol):
         ...
 
 
+async def passed(check: Callable[[], Awaitable[None]]) -> None:
+    """Do a check as soon as the API server answers: an outage is waited out, and is no reason to crash.
+
+    Raises:
+        NotReadyError: If the check fails.
+    """
+    while True:
+        try:
+            return await check()
+        except UnavailableError as error:
+            log.warning("waiting for the API server: %s", error)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+
 async def check_crds(schemas: Schemas) -> None:
     """Compare the installed CRDs with what this version needs.
 
     Raises:
-        NotReadyError: If a kind or a field is missing, or the API server does not answer.
+        NotReadyError: If a kind or a field is missing, or may not be asked for.
+        UnavailableError: If the API server does not answer.
     """
     try:
         index = await schemas.openapi("")
         if f"apis/{API_VERSION}" not in index.get("paths", {}):
             raise NotReadyError(f"the CRDs of {GROUP} are not installed: {_REMEDY}")
         document = await schemas.openapi(f"/apis/{API_VERSION}")
-    except ClusterError as error:
+    except DeniedError as error:
         raise NotReadyError(f"the CRDs cannot be checked: {error}") from None
     missing = list(missing_paths(document))
     if missing:
@@ -60,7 +88,8 @@ async def check_rights(cluster: Cluster, namespaces: Sequence[str]) -> None:
         namespaces: Namespaces to serve; an empty name is all of them at once.
 
     Raises:
-        NotReadyError: If it may not be listed, or the API server does not answer.
+        NotReadyError: If it may not be listed.
+        UnavailableError: If the API server does not answer.
     """
     for kind in WATCHED:
         for namespace in namespaces:
@@ -72,8 +101,6 @@ async def check_rights(cluster: Cluster, namespaces: Sequence[str]) -> None:
                     f"the operator may not list {kind.plural} {where}: grant its ServiceAccount the roles of"
                     " the chart, or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
                 ) from None
-            except ClusterError as error:
-                raise NotReadyError(f"the API server cannot be used: {error}") from None
 
 
 def missing_paths(document: Mapping[str, Any]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from chaffinch.runtime.probe_status import TERMINAL, Moment
 from chaffinch.runtime.probe_target import (
     NotYetError,
     Target,
+    TargetGoneError,
     UnusableProfileError,
     check_fit,
     find_profile,
@@ -37,6 +38,8 @@ from chaffinch.runtime.reading import controller_uid
 from chaffinch.runtime.status import versioned_patch
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+_PROGRESS_SECONDS = 30.0  # at least, between two status writes that only tell progress
+_REST_SECONDS = 3600.0  # a probe that has ended is only looked at when somebody touches it
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,7 @@ class ProbePass:
         self._freezer = freezer
         self._clock = clock
         self._settings = settings
+        self._told_at: dict[str, float] = {}
 
     async def look(self, subject: Subject) -> Outcome:
         """Do one pass.
@@ -135,6 +139,7 @@ class ProbePass:
 
     async def _finish(self, seen: _Seen) -> Outcome:
         """After the end there is one thing left to do: to keep the result as a baseline."""
+        self._told_at.pop(seen.uid, None)
         wanted = seen.spec.freeze is not None and seen.status.phase is ProbePhase.SUCCEEDED
         if wanted and probe_status.condition_of(seen.status, probe_status.FROZEN) is None:
             answer = await self._freezer.freeze(seen.body, seen.spec, seen.status, seen.at.now)
@@ -142,7 +147,7 @@ class ProbePass:
                 seen.status, seen.at, done=answer.done, reason=answer.reason, message=answer.message
             )
             await self._record(seen.body, status)
-        return Outcome(self._settings.idle)
+        return Outcome(_REST_SECONDS)
 
     async def _started(self, seen: _Seen) -> LoadProbeStatus:
         if seen.status.phase is ProbePhase.RUNNING:
@@ -154,6 +159,8 @@ class ProbePass:
             plan = await self._plan(seen, target)
         except NotYetError as error:
             return probe_status.waiting(seen.status, seen.at, str(error))
+        except TargetGoneError as error:
+            return probe_status.failed(seen.status, seen.at, Reason.PROBE_FAILED, str(error))
         except (UnusableProfileError, PlanError) as error:
             return probe_status.failed(seen.status, seen.at, Reason.PROFILE_DOES_NOT_FIT, str(error))
         identity = ProbeIdentity(
@@ -193,9 +200,17 @@ class ProbePass:
         if isinstance(answer, Finished):
             await self._record(seen.body, self._ended(seen, pod_uid, answer))
             await self._results.collected(address)
-        elif answer is not None:
+        elif answer is not None and self._is_news(seen):
             progress = ProbeProgress(stage=answer.stage, requests=answer.requests)
             await self._record(seen.body, probe_status.running(seen.status, seen.at, pod_uid, progress))
+
+    def _is_news(self, seen: _Seen) -> bool:
+        """Say whether progress is worth a write: the first one, and then one now and then."""
+        now, told_at = self._clock.monotonic(), self._told_at.get(seen.uid)
+        if told_at is not None and now - told_at < _PROGRESS_SECONDS:
+            return False
+        self._told_at[seen.uid] = now
+        return True
 
     def _ended(self, seen: _Seen, pod_uid: str, answer: Finished) -> LoadProbeStatus:
         try:

@@ -20,6 +20,10 @@ class NotYetError(Exception):
     """The target is not there yet; the text says what is missing. Worth asking again."""
 
 
+class TargetGoneError(Exception):
+    """A pod that the spec names does not exist; the text says which. It will not come back."""
+
+
 class UnusableProfileError(Exception):
     """The profile is missing, broken, or asks for more than the model takes; the text names the remedy."""
 
@@ -54,6 +58,7 @@ async def find_target(
 
     Raises:
         NotYetError: If the rollout, the revision or a ready pod is missing.
+        TargetGoneError: If a pod that is named does not exist.
     """
     try:
         rollout = await cluster.get(Kinds.ROLLOUT, namespace, target.rollout)
@@ -119,6 +124,8 @@ async def _urls(cluster: Cluster, rollout: Manifest, revision: str, only: tuple[
     if owners != {metadata["uid"]}:
         raise NotYetError(f"Revision {revision} of rollout {metadata['name']} has no Deployment.")
     found = await cluster.list(Kinds.POD, metadata["namespace"], labels)
+    if gone := sorted(set(only) - {pod["metadata"]["name"] for pod in found}):
+        raise TargetGoneError(f"Pod {gone[0]} of revision {revision} does not exist any more.")
     pods = [pod for pod in map(pod_of, found) if pod.serves and pod.ip]
     ready = [pod for pod in pods if not only or pod.name in only]
     if not ready or len(ready) < len(only):

@@ -7,35 +7,30 @@ decide again: what must not repeat is in the status or in the route before it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
 
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
-from chaffinch.api.v1alpha1.status import RolloutStatus, Writer
+from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain import machine
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
 from chaffinch.domain.names import RolloutIdentity
-from chaffinch.domain.observation import Observation
+from chaffinch.domain.observation import Observation, WriteRefusal
 from chaffinch.domain.rollout_status import invalid_spec_status
-from chaffinch.domain.state import RolloutState
 from chaffinch.domain.status_codec import state_of
-from chaffinch.domain.status_update import is_due
 from chaffinch.domain.timing import Timing
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import (
     AdmissionDeniedError,
     Cluster,
-    ConflictError,
     DeniedError,
     Kinds,
     Manifest,
     NotFoundError,
     QuotaExceededError,
-    RejectedError,
 )
 from chaffinch.ports.evidence import EvidenceQuestion, EvidenceSource
 from chaffinch.ports.recorder import Note, Recorder, Severity
@@ -48,22 +43,14 @@ from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.metrics import Metrics, ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route
-from chaffinch.runtime.status import rollout_patch
+from chaffinch.runtime.status import stored_status
+from chaffinch.runtime.status_record import StatusRecord, Term
 
 _REFUSALS = {
-    AdmissionDeniedError: "AdmissionDenied",
-    QuotaExceededError: "QuotaExceeded",
-    DeniedError: "Forbidden",
+    AdmissionDeniedError: Reason.ADMISSION_DENIED,
+    QuotaExceededError: Reason.QUOTA_EXCEEDED,
+    DeniedError: Reason.FORBIDDEN,
 }
-
-
-class Term(Protocol):
-    """The term of leadership that writes are signed with."""
-
-    @property
-    def epoch(self) -> int:
-        """Its number."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +70,23 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is to be carried out."""
+    """One pass: what it starts from, what it has read, what it comes to."""
 
     body: Manifest
-    rollout: RolloutIdentity
     question: Question
+    seen: Observation
+    gathered: Gathered
     answer: Answer
-    live: Mapping[Address, Manifest]
-    outdated: Sequence[Manifest]
 
 
 class RolloutPass:
-    """Looks at one rollout. What it keeps between passes only saves reads and writes."""
+    """Looks at one rollout. What it keeps between passes saves reads and writes, and explains refusals."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._children = Children(world.cluster, world.clock, world.timing.idle)
-        self._written_at: datetime | None = None
+        self._statuses = StatusRecord(world.cluster, world.term, world.timing)
+        self._refusal: WriteRefusal | None = None
 
     async def look(self, subject: Subject) -> Outcome:
         """Do one pass.
@@ -118,27 +105,30 @@ class RolloutPass:
         return await self._look_at(body, RolloutIdentity(subject.namespace, subject.name, subject.uid))
 
     async def _look_at(self, body: Manifest, rollout: RolloutIdentity) -> Outcome:
-        stored = body.get("status") or None
-        previous = RolloutStatus.model_validate(stored) if stored else None
+        previous = stored_status(body)
         generation, now = int(body["metadata"]["generation"]), self._world.clock.now()
         try:
             spec = parse_rollout(body)
         except InvalidSpec as error:
             status = invalid_spec_status(error.field_path, error.message, generation, previous, now)
-            await self._record_status(body, previous, status, now)
+            await self._statuses.record(body, previous, status, now)
             return Outcome(self._world.timing.idle)
-        state = state_of(previous)
-        question = Question(spec, generation, previous, state, now)
-        gathered = await self._world.gatherer.gather(rollout, state.attempts, comparison_of(spec, state))
-        seen = await self._with_evidence(gathered.seen, state, now)
-        answer, live = await self._decide(question, gathered, seen)
-        work = _Work(body, rollout, question, answer, live, gathered.outdated)
-        await self._carry_out(work)
+        question = Question(spec, generation, previous, state_of(previous), now)
+        work = await self._work(body, rollout, question)
+        work = await self._carried_out(work)
         self._publish(work)
-        return Outcome(answer.next.requeue_after, failed=bool(seen.problems))
+        return Outcome(work.answer.next.requeue_after, failed=bool(work.seen.problems))
 
-    async def _with_evidence(self, seen: Observation, state: RolloutState, now: datetime) -> Observation:
-        asked = machine.evidence_needed(state, now)
+    async def _work(self, body: Manifest, rollout: RolloutIdentity, question: Question) -> _Work:
+        state, made = question.state, datetime.fromisoformat(body["metadata"]["creationTimestamp"])
+        gathered = await self._world.gatherer.gather(
+            rollout, made, state.attempts, comparison_of(question.spec, state)
+        )
+        seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
+        return _Work(body, question, seen, gathered, decide(question, seen, self._world.timing))
+
+    async def _with_evidence(self, seen: Observation, question: Question) -> Observation:
+        asked = machine.evidence_needed(question.state, question.now)
         if asked is None or seen.problems:
             return seen
         evidence = await self._world.evidence.live(
@@ -153,115 +143,84 @@ class RolloutPass:
         )
         return replace(seen, evidence=evidence)
 
-    async def _decide(
-        self, question: Question, gathered: Gathered, seen: Observation
-    ) -> tuple[Answer, Mapping[Address, Manifest]]:
-        """Decide; if that needs names that are taken, decide once more knowing so."""
-        answer = decide(question, seen, self._world.timing)
-        if not answer.next.act:
-            return answer, {}
-        manifests = (*self._manifests(seen.rollout, answer), *answer.wanted.scale_downs)
-        live, taken = await self._children.survey(manifests, gathered.deployments)
-        if taken:
-            answer = decide(question, replace(seen, taken=taken), self._world.timing)
-        return answer, live
-
-    async def _carry_out(self, work: _Work) -> None:
+    async def _carried_out(self, work: _Work) -> _Work:
+        """Write what the pass has come to; return the work, which knows of taken names by then."""
         try:
-            await self._write(work)
+            if work.answer.next.act and work.answer.next.order is WriteOrder.ROUTE_FIRST:
+                await self._act_route_first(work)
+            elif work.answer.next.act:
+                work = await self._act_status_first(work)
+            else:
+                await self._record(work)
         except tuple(_REFUSALS) as error:
-            reason = _REFUSALS[type(error)]
-            await self._world.recorder.record(work.body, Note(Severity.WARNING, reason, "Apply", str(error)))
+            self._refusal = WriteRefusal(_REFUSALS[type(error)], str(error))
+            note = Note(Severity.WARNING, self._refusal.reason, "Apply", self._refusal.message)
+            await self._world.recorder.record(work.body, note)
             raise
+        if work.answer.next.act:
+            self._refusal = None
+        return work
 
-    async def _write(self, work: _Work) -> None:
-        answer, wanted = work.answer, work.answer.wanted
-        if not answer.next.act:
-            await self._record(work)
-            return
-        if answer.next.order is WriteOrder.ROUTE_FIRST:
-            await self._write_route(work)
-            await self._record(work)
-            await self._children.make(self._manifests(work.rollout, answer), work.live)
-        else:
-            await self._record(work)
-            await self._children.make(self._manifests(work.rollout, answer), work.live)
-            await self._write_route(work)
-        await self._children.make(wanted.scale_downs, work.live)
-        await self._children.delete(wanted.deletions, work.rollout.namespace, work.rollout.uid)
-        for probe in work.outdated:
-            metadata = probe["metadata"]
-            await self._world.cluster.delete(
-                Kinds.PROBE, work.rollout.namespace, metadata["name"], metadata["uid"]
-            )
+    async def _act_route_first(self, work: _Work) -> None:
+        # Nothing may stand between a verdict and the route, not even a look at other objects.
+        await self._write_route(work)
+        await self._record(work)
+        live, _ = await self._children.survey(self._manifests(work), work.gathered.live)
+        await self._children.make(self._manifests(work), live)
+        await self._clean_up(work, live)
 
-    def _manifests(self, rollout: RolloutIdentity, answer: Answer) -> tuple[Manifest, ...]:
-        wanted = answer.wanted
-        return (
-            *wanted.foundations,
-            *router_manifests(rollout, self._world.router),
-            *wanted.workloads,
-        )
+    async def _act_status_first(self, work: _Work) -> _Work:
+        live, taken = await self._children.survey(self._manifests(work), work.gathered.live)
+        if taken:
+            seen = replace(work.seen, taken=taken)
+            work = replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
+            await self._record(work)
+            return work
+        await self._record(work)
+        await self._children.make(self._manifests(work), live)
+        await self._write_route(work)
+        await self._clean_up(work, live)
+        return work
+
+    async def _clean_up(self, work: _Work, live: Mapping[Address, Manifest]) -> None:
+        wanted, rollout = work.answer.wanted, work.seen.rollout
+        await self._children.make(wanted.scale_downs, {**work.gathered.live, **live})
+        await self._children.delete(wanted.deletions, rollout.namespace, rollout.uid)
+        for probe in work.gathered.outdated:
+            name, uid = probe["metadata"]["name"], probe["metadata"]["uid"]
+            await self._world.cluster.delete(Kinds.PROBE, rollout.namespace, name, uid)
+
+    def _manifests(self, work: _Work) -> tuple[Manifest, ...]:
+        wanted, router = work.answer.wanted, router_manifests(work.seen.rollout, self._world.router)
+        return (*wanted.foundations, *router, *wanted.workloads)
 
     async def _write_route(self, work: _Work) -> None:
         order = work.answer.wanted.route
         if order.changed:
-            await write_route(self._world.cluster, work.rollout, self._world.term.epoch, order)
+            await write_route(self._world.cluster, work.seen.rollout, self._world.term.epoch, order)
 
     async def _record(self, work: _Work) -> None:
         question, answer = work.question, work.answer
-        await self._record_status(work.body, question.previous, answer.status, question.now)
+        await self._statuses.record(work.body, question.previous, answer.status, question.now)
         for event in events_of(question.state, answer.next.state):
             await self._world.recorder.record(work.body, _note(event))
 
-    async def _record_status(
-        self, body: Manifest, previous: RolloutStatus | None, status: RolloutStatus, now: datetime
-    ) -> None:
-        if not is_due(previous, status, self._written_at, now, self._world.timing):
-            return
-        writer = previous.writer if previous else None
-        signed = status.model_copy(
-            update={
-                "writer": Writer(epoch=self._world.term.epoch, sequence=writer.sequence + 1 if writer else 1)
-            }
-        )
-        await self._patch(body, signed)
-        self._written_at = now
-
-    async def _patch(self, body: Manifest, status: RolloutStatus) -> None:
-        metadata, cluster = body["metadata"], self._world.cluster
-        namespace, name = metadata["namespace"], metadata["name"]
-        patch = rollout_patch(body, status.to_dict())
-        try:
-            await cluster.patch_status(Kinds.ROLLOUT, namespace, name, patch)
-        except RejectedError:
-            # A failed test and a status that the schema refuses look the same; the writer tells them apart.
-            found = await cluster.get(Kinds.ROLLOUT, namespace, name)
-            if _writer_of(found) != _writer_of(body) or found["metadata"]["uid"] != metadata["uid"]:
-                raise ConflictError("the status was written by somebody else in between") from None
-            raise
-
     def _publish(self, work: _Work) -> None:
-        state, judgement = work.answer.next.state, work.answer.judgement
+        state, judgement, phase = work.answer.next.state, work.answer.judgement, work.answer.status.phase
         weight = state.candidate.weight / FULL_WEIGHT if state.candidate else 0.0
         figures = tuple(
             ObjectiveFigure(verdict.gate.objective, verdict.value, verdict.control)
             for verdict in (judgement.verdicts if judgement else ())
         )
-        phase = work.answer.status.phase
         self._world.metrics.rollout(
-            work.rollout.namespace,
-            work.rollout.name,
+            work.seen.rollout.namespace,
+            work.seen.rollout.name,
             RolloutFigures(phase.value if phase else "", state.stage.value, weight, figures),
         )
 
     def _gone(self, subject: Subject) -> Outcome:
         self._world.metrics.forget_rollout(subject.namespace, subject.name)
         return GONE
-
-
-def _writer_of(body: Manifest) -> object:
-    return (body.get("status") or {}).get("writer")
 
 
 def _note(event: Event) -> Note:

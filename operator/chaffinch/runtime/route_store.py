@@ -25,13 +25,14 @@ def read_router(config_map: Manifest | None, pods: tuple[RouterPod, ...], uid: s
     """
     if config_map is None:
         return RouterSeen(pods)
+    version = str(config_map["metadata"]["resourceVersion"])
     try:
         route = parse_route(str((config_map.get("data") or {}).get(ROUTE_KEY, "")))
     except RouteError:
-        return RouterSeen(pods, unreadable=True)
+        return RouterSeen(pods, unreadable=True, resource_version=version)
     if route.rollout_uid != uid:
-        return RouterSeen(pods, unreadable=True)
-    return RouterSeen(pods, to_stored(route, config_map["metadata"]["resourceVersion"]))
+        return RouterSeen(pods, unreadable=True, resource_version=version)
+    return RouterSeen(pods, to_stored(route, version))
 
 
 async def write_route(cluster: Cluster, rollout: RolloutIdentity, epoch: int, order: RouteOrder) -> None:

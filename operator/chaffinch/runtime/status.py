@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
+from chaffinch.api.v1alpha1.status import RolloutStatus, Writer
 from chaffinch.ports.cluster import Manifest, PatchOperation
 
 
@@ -20,13 +23,13 @@ def rollout_patch(body: Manifest, status: Mapping[str, Any]) -> list[PatchOperat
         body: The object as it was read in this pass.
         status: The whole new status, with its new writer.
     """
-    writer = (body.get("status") or {}).get("writer")
-    if not writer:
+    writer = writer_of(body)
+    if writer is None:
         return versioned_patch(body, status)
     return [
         _test("/metadata/uid", body["metadata"]["uid"]),
-        _test("/status/writer/epoch", writer["epoch"]),
-        _test("/status/writer/sequence", writer["sequence"]),
+        _test("/status/writer/epoch", writer.epoch),
+        _test("/status/writer/sequence", writer.sequence),
         _put(status),
     ]
 
@@ -40,9 +43,25 @@ def versioned_patch(body: Manifest, status: Mapping[str, Any]) -> list[PatchOper
     ]
 
 
-def without_writer(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a status as it is compared: who wrote it is no content."""
-    return {name: value for name, value in status.items() if name != "writer"}
+def stored_status(body: Manifest) -> RolloutStatus | None:
+    """Return the status that a rollout has; None if it has none, or one that cannot be understood.
+
+    A status that somebody edited, or that another version wrote, is as good as lost: what serves is then
+    read from the route.
+    """
+    stored = body.get("status")
+    try:
+        return RolloutStatus.model_validate(stored) if stored else None
+    except ValidationError:
+        return None
+
+
+def writer_of(body: Manifest) -> Writer | None:
+    """Return who wrote a rollout's status last, if that can be told."""
+    try:
+        return Writer.model_validate((body.get("status") or {}).get("writer"))
+    except ValidationError:
+        return None
 
 
 def _test(path: str, value: object) -> PatchOperation:

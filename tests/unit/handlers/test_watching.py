@@ -71,7 +71,7 @@ def test_an_event_of_a_baseline_wakes_every_rollout_of_the_namespace() -> None:
     assert _tell("baseline", _body("chat-base-v1")) == [("wake", "rollout", "shop", None)]
 
 
-@pytest.mark.parametrize("kind", ["deployments", "pods"])
+@pytest.mark.parametrize("kind", ["deployments", "pods", "services", "configmaps"])
 def test_an_event_of_a_child_wakes_its_rollout(kind: str) -> None:
     body = _body("chat-0a1b2c3d", **{"chaffinch.dev/rollout": "chat"})
     assert _tell(kind, body) == [("wake", "rollout", "shop", "chat")]
@@ -97,4 +97,4 @@ def test_the_engine_writes_no_events_and_filters_children_on_the_server() -> Non
     assert settings.scanning.disabled
     assert (settings.networking.request_timeout, settings.watching.server_timeout) == (10, 300)
     assert set(settings.watching.label_selectors.values()) == {"chaffinch.dev/rollout"}
-    assert len(settings.watching.label_selectors) == 2
+    assert len(settings.watching.label_selectors) == 4

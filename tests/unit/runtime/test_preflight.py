@@ -9,8 +9,16 @@ import pytest
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS
 from chaffinch.ports.cluster import DeniedError, UnavailableError
-from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights, missing_paths
+from chaffinch.runtime.preflight import (
+    NotReadyError,
+    Schemas,
+    check_crds,
+    check_rights,
+    missing_paths,
+    passed,
+)
 from fakes.cluster import FakeCluster
+from fakes.virtual_time import run
 
 INDEX = {"paths": {"apis/chaffinch.dev/v1alpha1": {"serverRelativeURL": "/openapi/v3/apis/..."}}}
 
@@ -37,6 +45,13 @@ class Server:
 
     async def openapi(self, path: str) -> dict[str, Any]:
         return self._answers[path]
+
+
+class DeniedServer:
+    """Does not tell us."""
+
+    async def openapi(self, path: str) -> dict[str, Any]:
+        raise DeniedError(f"get OpenAPI{path}: no right")
 
 
 class DeadServer:
@@ -78,9 +93,23 @@ def test_a_long_list_is_cut() -> None:
         asyncio.run(check_crds(Server(INDEX, document)))
 
 
-def test_a_dead_server_is_one_line() -> None:
-    with pytest.raises(NotReadyError, match="cannot be checked: get OpenAPI: the API server"):
-        asyncio.run(check_crds(DeadServer()))
+def test_an_outage_is_waited_out() -> None:
+    async def story() -> float:
+        servers: list[Schemas] = [DeadServer(), DeadServer(), Server(INDEX, _document())]
+        await passed(lambda: check_crds(servers.pop(0)))
+        return asyncio.get_running_loop().time()
+
+    assert run(story()) == 10
+
+
+def test_a_check_that_fails_is_not_repeated() -> None:
+    with pytest.raises(NotReadyError):
+        run(passed(lambda: check_crds(Server({"paths": {}}, {}))))
+
+
+def test_a_missing_right_to_look_is_named() -> None:
+    with pytest.raises(NotReadyError, match="cannot be checked: get OpenAPI: no right"):
+        asyncio.run(check_crds(DeniedServer()))
 
 
 @pytest.mark.parametrize(
@@ -96,5 +125,5 @@ def test_missing_rights_name_the_kind_and_the_remedy(namespaces: tuple[str, ...]
 def test_with_all_rights_everything_watched_is_listed_once_per_namespace() -> None:
     cluster = FakeCluster()
     asyncio.run(check_rights(cluster, ("shop", "lab")))
-    assert len(cluster.requests) == 10
+    assert len(cluster.requests) == 14
     assert cluster.writes() == {}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -116,9 +117,12 @@ def test_progress_is_shown_while_the_worker_works() -> None:
         await one.run_to(Progress("parallel-4", 17))
         assert one.status["phase"] == "Running"
         assert one.status["progress"] == {"stage": "parallel-4", "requests": 17}
-        before = one.shop.cluster.writes()
-        await one.look()
-        assert one.shop.cluster.writes() == before
+        before = one.shop.cluster.writes()["patch LoadProbe"]
+        for number in range(60):
+            one.results.answer = Progress("parallel-4", 20 + number)
+            await one.look()
+            await asyncio.sleep(1)
+        assert one.shop.cluster.writes()["patch LoadProbe"] - before <= 2
 
     story(it())
 
@@ -240,10 +244,6 @@ def test_a_warm_up_of_which_half_failed_has_warmed_nothing(errors: int, want_pha
         ({"target": {"rollout": "other", "revision": "Stable"}}, "There is no rollout other"),
         ({"target": {"rollout": NAME, "revision": "Candidate"}}, "has no Candidate revision now"),
         ({"target": {"rollout": NAME, "revision": "00000000"}}, "has no Deployment"),
-        (
-            {"target": {"rollout": NAME, "revision": "Stable", "pods": ["gone"]}},
-            "waiting for pod gone to become ready",
-        ),
     ],
 )
 def test_a_target_that_is_not_there_yet_is_waited_for(spec: dict[str, Any], want: str) -> None:
@@ -255,6 +255,24 @@ def test_a_target_that_is_not_there_yet_is_waited_for(spec: dict[str, Any], want
         before = one.shop.cluster.writes()
         await one.look()
         assert one.shop.cluster.writes() == before
+
+    story(it())
+
+
+def test_a_pod_that_is_not_ready_yet_is_waited_for_and_one_that_is_gone_is_not() -> None:
+    async def it() -> None:
+        one = await bench(**WARM_UP)
+        name = f"{NAME}-{one.shop.status['stable']['revision']}-0"
+        body = one.body
+        body["spec"]["target"]["pods"] = [name]
+        pod = one.shop.cluster.read(Kinds.POD, NAMESPACE, name)
+        pod["status"]["conditions"] = []
+        await one.look()
+        assert one.condition()[2].endswith(f"waiting for pod {name} to become ready.")
+        del one.shop.cluster.objects["Pod", NAMESPACE, name]
+        await one.look()
+        assert one.condition()[:2] == ("False", "ProbeFailed")
+        assert f"Pod {name} of revision" in one.condition()[2]
 
     story(it())
 

@@ -20,7 +20,7 @@ from chaffinch.ports.cluster import (
 from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.loop import GONE, Pace, Watch, look_after
 from fakes.cluster import Key
-from fakes.virtual_time import run
+from fakes.virtual_time import LoopClock, run
 from fakes.workers import load_probe
 from fakes.world import NAME, NAMESPACE, Shop, rollout
 
@@ -358,6 +358,78 @@ def test_a_refused_write_is_told_to_people(error: ClusterError, want_reason: str
             await shop.look()
         note = shop.recorder.notes[-1]
         assert (note.severity, note.reason, note.message) == ("Warning", want_reason, str(error))
+        with pytest.raises(type(error)):
+            await shop.look()
+        assert shop.condition("Stalled") == ("True", want_reason)
+        assert shop.condition("Ready")[0] == "False"
+        shop.cluster.fault = lambda *_: None
+        await until(shop, lambda: shop.status["phase"] == "Healthy")
+        assert shop.condition("Stalled")[0] == "False"
+
+    run(story())
+
+
+def test_a_route_that_cannot_be_read_is_written_anew_over_what_is_there() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        weights, sequence = shop.weights, shop.route["sequence"]
+        stored = shop.cluster.read(Kinds.CONFIG_MAP, NAMESPACE, f"{NAME}-router")
+        shop.cluster.put({**stored, "data": {"route.json": "garbled"}})
+        await shop.look()
+        assert (shop.weights, shop.route["sequence"] > sequence) == (weights, True)
+
+    run(story())
+
+
+@pytest.mark.parametrize("status", [{"phase": "Unheard"}, {"writer": "me"}, {"writer": {"epoch": 1}}])
+def test_a_status_that_cannot_be_understood_is_restored_from_the_route(status: dict[str, Any]) -> None:
+    async def story() -> None:
+        shop = await healthy()
+        stable, weights = shop.status["stable"]["revision"], shop.weights
+        shop.cluster.put({**shop.body, "status": {**shop.status, **status}})
+        await until(shop, lambda: shop.status.get("phase") == "Healthy")
+        assert (shop.status["stable"]["revision"], shop.weights) == (stable, weights)
+
+    run(story())
+
+
+def test_pods_of_a_predecessor_of_the_name_are_not_its_own() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        pods = {key: pod for key, pod in shop.cluster.objects.items() if key[0] == "Pod"}
+        shop.cluster.objects.clear()
+        shop.cluster.objects.update(pods)
+        await asyncio.sleep(60)
+        again = rollout()
+        again["metadata"]["creationTimestamp"] = LoopClock().now().isoformat()
+        shop.apply(again)
+        await shop.look()
+        assert shop.status["rollout"]["stage"] == "Deploying"
+        assert shop.status["candidate"]["ready"] == 0
+
+    run(story())
+
+
+def test_a_rollback_does_not_wait_for_a_look_at_anything_else() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        await asyncio.sleep(60)
+        shop.evidence.answer, shop.evidence.factor = None, 1.6
+        down = UnavailableError("down")
+        shop.cluster.fault = lambda _, key: down if key[0] == "PodDisruptionBudget" else None
+        with pytest.raises(UnavailableError):
+            await shop.look()
+        assert 2000 not in shop.weights.values()
+
+    run(story())
+
+
+def test_a_deleted_service_is_made_again_by_the_next_pass() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        del shop.cluster.objects["Service", NAMESPACE, NAME]
+        await shop.look()
+        assert ("Service", NAMESPACE, NAME) in shop.cluster.objects
 
     run(story())
 

@@ -74,6 +74,7 @@ class Reason(_Explained):
         "This revision failed before and is not tried again by itself.",
     )
     ADMISSION_DENIED = "AdmissionDenied", "The API server refused a child object."
+    FORBIDDEN = "Forbidden", "The operator's ServiceAccount lacks a right that it needs; check its roles."
     QUOTA_EXCEEDED = "QuotaExceeded", "A resource quota leaves no room for the new revision's pods."
     PROFILE_DOES_NOT_FIT = (
         "ProfileDoesNotFit",

@@ -56,13 +56,18 @@ def stalled(view: View) -> Finding:
     if reason is None:
         return false(Reason.AS_EXPECTED, DO_NOTHING)
     where = _title(view, view.state.candidate) if view.state.candidate else view.traffic
-    explain = _EXPLANATIONS.get(reason, _explain_hold)
+    explain = _explain_refusal if view.seen.refusal else _EXPLANATIONS.get(reason, _explain_hold)
     return true(reason, sentences(where, *explain(view)))
 
 
 def _explain_name_taken(view: View) -> tuple[str, ...]:
     why = f"{', '.join(view.seen.taken[:3])} belongs to someone else; nothing is written"
     return why, "Do: delete or rename it, or rename the rollout"
+
+
+def _explain_refusal(view: View) -> tuple[str, ...]:
+    why = view.seen.refusal.message if view.seen.refusal else ""
+    return why, "Tried again by itself. Do: remove what forbids it"
 
 
 def _explain_rolled_back(view: View) -> tuple[str, ...]:

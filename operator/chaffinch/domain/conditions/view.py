@@ -111,6 +111,8 @@ class View:
         """Why a person is needed, if one is: a reason."""
         if self.seen.taken:
             return Reason.NAME_TAKEN
+        if self.seen.refusal is not None and not self.spec_serves:
+            return self.seen.refusal.reason
         if self.is_refused:
             last = self.state.last_attempt
             just_now = last is not None and last.revision == self.revision
