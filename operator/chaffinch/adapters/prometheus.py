@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 
-from chaffinch.domain.block_vector import BLOCK_ID, CHECKSUM, E2E, FIRST_BLOCK_ID, REQUESTS, TTFT
+from chaffinch.domain.block_vector import BLOCK_ID, CHECKSUM, E2E, FIRST_BLOCK_ID, LEFT, REQUESTS, TTFT
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
 from chaffinch.domain.live_evidence import Arms, Snapshot, evidence_of, starts_of
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
@@ -37,6 +37,8 @@ _METRICS = "|".join(
         f"{TTFT}_count",
         f"{E2E}_bucket",
         f"{E2E}_count",
+        f"{LEFT}_bucket",
+        f"{LEFT}_count",
         BLOCK_ID,
         FIRST_BLOCK_ID,
         CHECKSUM,

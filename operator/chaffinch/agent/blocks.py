@@ -44,22 +44,22 @@ class _Counts:
     outcomes: list[int] = field(default_factory=lambda: [0] * len(Outcome))
     ttft: list[int] = field(default_factory=lambda: [0] * BUCKET_COUNT)
     e2e: list[int] = field(default_factory=lambda: [0] * BUCKET_COUNT)
+    left: list[int] = field(default_factory=lambda: [0] * BUCKET_COUNT)
 
     def book_outcome(self, outcome: Outcome) -> None:
         self.outcomes[_POSITION[outcome]] += 1
 
-    def book_latencies(self, ttft: float | None, e2e: float | None) -> None:
-        if ttft is not None:
-            self.ttft[bucket_of(ttft)] += 1
-        if e2e is not None:
-            self.e2e[bucket_of(e2e)] += 1
+    def book_latencies(self, ttft: float | None, e2e: float | None, left: float | None = None) -> None:
+        for buckets, seconds in ((self.ttft, ttft), (self.e2e, e2e), (self.left, left)):
+            if seconds is not None:
+                buckets[bucket_of(seconds)] += 1
 
     def add(self, other: _Counts) -> None:
         for mine, theirs in zip(self._lists(), other._lists(), strict=True):
             mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
 
     def _lists(self) -> tuple[list[int], ...]:
-        return (self.outcomes, self.ttft, self.e2e)
+        return (self.outcomes, self.ttft, self.e2e, self.left)
 
 
 _POSITION = {outcome: position for position, outcome in enumerate(Outcome)}
@@ -159,6 +159,7 @@ class Blocks:
                     requests=tuple(counts.outcomes),
                     ttft=LatencyCounts.of(counts.ttft, self._edges.ttft),
                     e2e=LatencyCounts.of(counts.e2e, self._edges.e2e),
+                    left=LatencyCounts.of(counts.left, self._edges.ttft),
                 ),
             )
 
@@ -196,7 +197,7 @@ class Blocks:
     def _book(self, arm: ArmKey, block: int, result: Result) -> None:
         counts = self._counts(arm, block)
         counts.book_outcome(result.outcome)
-        counts.book_latencies(result.ttft, result.e2e)
+        counts.book_latencies(result.ttft, result.e2e, result.left)
 
     def _counts(self, arm: ArmKey, block: int) -> _Counts:
         return self._pending.setdefault(block, {}).setdefault(arm, _Counts())

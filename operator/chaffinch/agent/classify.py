@@ -31,11 +31,13 @@ class Result:
         outcome: How it ended.
         ttft: Seconds to the first token, infinite if none came; None if it says nothing about it.
         e2e: Seconds to the last byte, infinite if it never came; None if it says nothing about it.
+        left: Seconds after which the client left without a first byte; None if it did not.
     """
 
     outcome: Outcome
     ttft: float | None
     e2e: float | None
+    left: float | None = None
 
 
 def is_evidence(line: LogLine) -> bool:
@@ -56,9 +58,9 @@ def result_of(line: LogLine) -> Result:
     """Return what is counted of a finished request.
 
     A failure never is a fast answer: its latencies are infinite, but for a first token that did
-    come. Who left before the first byte waited at least until then, so the wait counts as a first
-    token at that age: right at every edge up to it. A request that was refused for the client's sake
-    or for lack of room has no latency.
+    come. Who left before the first byte has waited in vain until then. That is no first token at that
+    age: the wait is told apart, and counts against every limit that it exceeds, and for none. A
+    request that was refused for the client's sake or for lack of room has no latency.
     """
     outcome = outcome_of(line)
     ttft = first_token(line)
@@ -66,7 +68,7 @@ def result_of(line: LogLine) -> Result:
         came = outcome is Outcome.ERROR_CUT and ttft is not None
         return Result(outcome, ttft if came else math.inf, math.inf)
     if outcome is Outcome.CLIENT_GONE_EARLY:
-        return Result(outcome, line.age, None)
+        return Result(outcome, None, None, left=line.age)
     if outcome is Outcome.CLIENT_GONE_LATE:
         return Result(outcome, ttft, None)
     if outcome is Outcome.OK:

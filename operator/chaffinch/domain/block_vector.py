@@ -11,8 +11,9 @@ Canonical text of a vector, whose CRC-32 (zlib) is the checksum::
     "<first_block>|<block>|" + ";".join("<series>=<count>" for each series in canonical order)
 
 Canonical order: ``requests_total`` by :class:`Outcome` in order of definition, then the TTFT
-buckets by rising edge, ``+Inf``, the TTFT count, then the same of E2E. A series is written as in
-the exposition, with its own label only: ``chaffinch_router_requests_total{outcome="ok"}``.
+buckets by rising edge, ``+Inf``, the TTFT count, then the same of E2E and of the ages at which
+clients left. A series is written as in the exposition, with its own label only:
+``chaffinch_router_requests_total{outcome="ok"}``.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ BLOCK_SECONDS = 10
 REQUESTS = "chaffinch_router_requests_total"
 TTFT = "chaffinch_router_ttft_seconds"
 E2E = "chaffinch_router_e2e_seconds"
+LEFT = "chaffinch_router_left_seconds"
 BLOCK_ID = "chaffinch_router_block_id"
 FIRST_BLOCK_ID = "chaffinch_router_first_block_id"
 CHECKSUM = "chaffinch_router_block_checksum"
 
-_LABELS = {REQUESTS: "outcome", f"{TTFT}_bucket": "le", f"{E2E}_bucket": "le"}
+_LABELS = {REQUESTS: "outcome", **{f"{metric}_bucket": "le" for metric in (TTFT, E2E, LEFT)}}
 _LARGEST_EXACT = 2**53  # counts travel as floating-point numbers
 
 
@@ -165,6 +167,8 @@ class BlockVector:
         requests: One count per outcome, in the order of :class:`Outcome`.
         ttft: Times to first token of streamed answers; failures are unbounded.
         e2e: Times to the last byte; failures are unbounded.
+        left: Ages at which clients left before the first byte: times that a first token did not come
+            in. At the edges of ``ttft``.
     """
 
     first_block: int
@@ -172,6 +176,7 @@ class BlockVector:
     requests: tuple[int, ...]
     ttft: LatencyCounts
     e2e: LatencyCounts
+    left: LatencyCounts
 
     def __post_init__(self) -> None:
         """Refuse a vector that could not have been counted."""
@@ -179,6 +184,8 @@ class BlockVector:
             raise BrokenVectorError("a vector needs one count of 0 or more per outcome")
         if self.block < self.first_block - 1:
             raise BrokenVectorError("a vector cannot end before its first block")
+        if self.left.edges != self.ttft.edges:
+            raise BrokenVectorError("who left is counted at the edges of the time to first token")
 
     def count(self, outcomes: frozenset[Outcome]) -> int:
         """Return how many requests had one of these outcomes."""
@@ -190,7 +197,7 @@ class BlockVector:
         """Yield every counted series in canonical order."""
         for outcome, count in zip(Outcome, self.requests, strict=True):
             yield Series(REQUESTS, "outcome", outcome.value, count)
-        for metric, latency in ((TTFT, self.ttft), (E2E, self.e2e)):
+        for metric, latency in ((TTFT, self.ttft), (E2E, self.e2e), (LEFT, self.left)):
             for edge, count in zip(latency.edges, latency.counts, strict=True):
                 yield Series(f"{metric}_bucket", "le", le_text(edge), count)
             yield Series(f"{metric}_bucket", "le", "+Inf", latency.total)
@@ -247,6 +254,7 @@ def decode(samples: Mapping[tuple[str, str], float]) -> BlockVector:
             requests=tuple(counts.pop((REQUESTS, outcome.value)) for outcome in Outcome),
             ttft=_pop_latency(counts, TTFT),
             e2e=_pop_latency(counts, E2E),
+            left=_pop_latency(counts, LEFT),
         )
         checksum = counts.pop((CHECKSUM, ""))
     except KeyError as missing:

@@ -42,12 +42,15 @@ class ArmEvidence:
         edges: Per latency metric the rising grid indices at which the source really counted; a source
             that counts coarsely books everything between two of them into the upper one's bucket.
             A metric that is not named was counted at every edge.
+        left: Per latency metric how long clients waited for it who then left. Those requests are not in
+            ``latencies``: they took longer than that, and nobody knows how long.
     """
 
     requests: int
     errors: int
     latencies: dict[LatencyMetric, Histogram] = field(default_factory=dict)
     edges: dict[LatencyMetric, tuple[int, ...]] = field(default_factory=dict)
+    left: dict[LatencyMetric, Histogram] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse counts that cannot be."""

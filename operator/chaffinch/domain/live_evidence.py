@@ -181,8 +181,8 @@ def _vector_follows(before: BlockVector, after: BlockVector) -> bool:
     if after.first_block != before.first_block or after.block < before.block:
         return False
     try:
-        _difference(after.ttft, before.ttft)
-        _difference(after.e2e, before.e2e)
+        for pick in (_ttft, _e2e, _left):
+            _difference(pick(after), pick(before))
     except BrokenVectorError:
         return False
     return all(a <= b for a, b in zip(before.requests, after.requests, strict=True))
@@ -191,14 +191,28 @@ def _vector_follows(before: BlockVector, after: BlockVector) -> bool:
 def _arm(spans: list[_Span], revision: str) -> ArmEvidence:
     ends = [span.end[revision] for span in spans]
     before = [span.start[revision] for span in spans if span.start is not None]
-    ttft = _total([_counted(span, revision, lambda vector: vector.ttft) for span in spans])
-    e2e = _total([_counted(span, revision, lambda vector: vector.e2e) for span in spans])
+    ttft, e2e, left = (
+        _total([_counted(span, revision, pick) for span in spans]) for pick in (_ttft, _e2e, _left)
+    )
     return ArmEvidence(
         requests=sum(v.count(COUNTED) for v in ends) - sum(v.count(COUNTED) for v in before),
         errors=sum(v.count(ERRORS) for v in ends) - sum(v.count(ERRORS) for v in before),
         latencies={LatencyMetric.TTFT: ttft.histogram(), LatencyMetric.E2E: e2e.histogram()},
         edges={LatencyMetric.TTFT: ttft.edges, LatencyMetric.E2E: e2e.edges},
+        left={LatencyMetric.TTFT: left.histogram()},
     )
+
+
+def _ttft(vector: BlockVector) -> LatencyCounts:
+    return vector.ttft
+
+
+def _e2e(vector: BlockVector) -> LatencyCounts:
+    return vector.e2e
+
+
+def _left(vector: BlockVector) -> LatencyCounts:
+    return vector.left
 
 
 def _counted(span: _Span, revision: str, pick: Callable[[BlockVector], LatencyCounts]) -> LatencyCounts:

@@ -121,7 +121,8 @@ async def test_it_asks_for_raw_samples_of_both_arms_after_the_start_and_now() ->
     assert isinstance(await ask(answer), Evidence)
     metrics = (
         "chaffinch_router_requests_total|chaffinch_router_ttft_seconds_bucket|chaffinch_router_ttft_seconds_count|"
-        "chaffinch_router_e2e_seconds_bucket|chaffinch_router_e2e_seconds_count|chaffinch_router_block_id|"
+        "chaffinch_router_e2e_seconds_bucket|chaffinch_router_e2e_seconds_count|"
+        "chaffinch_router_left_seconds_bucket|chaffinch_router_left_seconds_count|chaffinch_router_block_id|"
         "chaffinch_router_first_block_id|chaffinch_router_block_checksum"
     )
     arms = f'{{__name__=~"{metrics}",rollout_uid="7d0f",attempt="3",revision=~"0a1b2c3d|9f8e7d6c"}}'

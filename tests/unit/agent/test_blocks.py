@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from chaffinch.agent.accesslog import LogLine
 from chaffinch.agent.blocks import HORIZON_SECONDS, KEEP_SECONDS, SETTLE_SECONDS, ArmKey, Blocks
 from chaffinch.domain.block_vector import BlockVector, Outcome
-from chaffinch.domain.grid import EDGE_COUNT, OVERFLOW, bucket_of
+from chaffinch.domain.grid import EDGE_COUNT, OVERFLOW, Histogram, bucket_of
 from chaffinch.routing.route import Edges
 from unit.agent.lines import ATTEMPT, OTHER, REVISION, begin, end, line, progress
 
@@ -89,6 +89,18 @@ def test_what_is_open_at_the_horizon_is_unbounded_but_for_a_first_token_that_cam
     assert dict(zip(Outcome, final.requests, strict=True))[Outcome.ERROR_5XX] == 1
     assert (final.ttft.total, final.e2e.total) == (2, 2)
     assert counted.open_requests == 0
+
+
+def test_who_leaves_before_the_first_byte_has_waited_in_vain_and_got_no_answer() -> None:
+    counted = blocks()
+    counted.observe(begin("left", T0 + 1))
+    gone = {"code": 0, "flags": "DC", "age": 1_000, "media": None, "bytes": 0, "ttft": None, "e2e": None}
+    counted.observe(line(id="left", start=f"{T0 + 1:.6f}", **gone))
+    counted.advance(T0 + 20)
+    seen = vector(counted)
+    assert dict(zip(Outcome, seen.requests, strict=True))[Outcome.CLIENT_GONE_EARLY] == 1
+    assert (seen.ttft.total, seen.e2e.total) == (0, 0)
+    assert seen.left.histogram() == Histogram.of([1.0])
 
 
 def test_a_request_that_is_logged_too_late_is_counted_in_the_next_block_and_reported() -> None:

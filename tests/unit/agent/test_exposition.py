@@ -14,9 +14,15 @@ VECTORS = {
         (5, 1, 0, 0, 2, 0, 0, 0, 1, 0),
         LatencyCounts((0, 10), (1, 6), 9),
         LatencyCounts((4,), (2,), 8),
+        LatencyCounts((0, 10), (0, 1), 3),
     ),
     ArmKey(3, "bbbbbbbb"): BlockVector(
-        100, 99, (0,) * 10, LatencyCounts((0, 10), (0, 0), 0), LatencyCounts((4,), (0,), 0)
+        100,
+        99,
+        (0,) * 10,
+        LatencyCounts((0, 10), (0, 0), 0),
+        LatencyCounts((4,), (0,), 0),
+        LatencyCounts((0, 10), (0, 0), 0),
     ),
 }
 

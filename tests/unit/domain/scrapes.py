@@ -20,16 +20,34 @@ def vector(
     ok: int = 0,
     cut: int = 0,
     client_4xx: int = 0,
+    left: int = 0,
     fast: int | None = None,
     edges: tuple[int, ...] = EDGES,
 ) -> BlockVector:
-    """A vector whose ``ok`` requests took bucket 202's time (``fast`` of them bucket 200's)."""
+    """A vector whose ``ok`` requests took bucket 202's time (``fast`` of them bucket 200's).
+
+    The clients of ``left`` more requests left after bucket 206's time.
+    """
     quick = 0 if fast is None else fast
     buckets = [0] * BUCKET_COUNT
     buckets[200], buckets[202], buckets[-1] = quick, ok - quick, cut
-    requests = {Outcome.OK: ok, Outcome.ERROR_CUT: cut, Outcome.CLIENT_4XX: client_4xx}
+    waits = [0] * BUCKET_COUNT
+    waits[206] = left
+    requests = {
+        Outcome.OK: ok,
+        Outcome.ERROR_CUT: cut,
+        Outcome.CLIENT_4XX: client_4xx,
+        Outcome.CLIENT_GONE_EARLY: left,
+    }
     latency = LatencyCounts.of(buckets, edges)
-    return BlockVector(first, block, tuple(requests.get(outcome, 0) for outcome in Outcome), latency, latency)
+    return BlockVector(
+        first_block=first,
+        block=block,
+        requests=tuple(requests.get(outcome, 0) for outcome in Outcome),
+        ttft=latency,
+        e2e=latency,
+        left=LatencyCounts.of(waits, edges),
+    )
 
 
 @dataclass

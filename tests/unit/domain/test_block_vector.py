@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -31,6 +33,7 @@ VECTOR = BlockVector(
     requests=(5, 1, 0, 0, 2, 0, 0, 0, 1, 0),
     ttft=LatencyCounts((0, 10), (1, 6), 9),
     e2e=LatencyCounts((), (), 8),
+    left=LatencyCounts((0, 10), (0, 1), 3),
 )
 
 Samples = dict[tuple[str, str], float]
@@ -59,8 +62,12 @@ def test_the_canonical_text_is_what_it_has_always_been() -> None:
         "chaffinch_router_ttft_seconds_count=9",
         'chaffinch_router_e2e_seconds_bucket{le="+Inf"}=8',
         "chaffinch_router_e2e_seconds_count=8",
+        'chaffinch_router_left_seconds_bucket{le="0.001"}=0',
+        'chaffinch_router_left_seconds_bucket{le="0.00127628156"}=1',
+        'chaffinch_router_left_seconds_bucket{le="+Inf"}=3',
+        "chaffinch_router_left_seconds_count=3",
     ]
-    assert VECTOR.checksum() == 1292504851
+    assert VECTOR.checksum() == 3030232815
 
 
 def test_a_vector_reads_back_as_it_was_written() -> None:
@@ -109,6 +116,11 @@ def test_a_vector_is_broken_by(name: str) -> None:
         decode({**samples(VECTOR), **BROKEN[name]})
 
 
+def test_who_left_is_counted_at_the_edges_of_the_time_to_first_token() -> None:
+    with pytest.raises(BrokenVectorError, match="at the edges of the time to first token"):
+        replace(VECTOR, left=LatencyCounts((0, 11), (0, 1), 3))
+
+
 @pytest.mark.parametrize("key", sorted(samples(VECTOR)))
 def test_a_vector_is_broken_by_the_lack_of(key: tuple[str, str]) -> None:
     with pytest.raises(BrokenVectorError):
@@ -119,13 +131,14 @@ def test_a_vector_is_broken_by_the_lack_of(key: tuple[str, str]) -> None:
 def _vectors(draw: st.DrawFn) -> BlockVector:
     small = st.integers(0, 50)
     rising = st.lists(small, min_size=3, max_size=3).map(sorted)
-    ttft, e2e = draw(rising), draw(rising)
+    ttft, e2e, left = draw(rising), draw(rising), draw(rising)
     return BlockVector(
         first_block=100,
         block=draw(st.integers(100, 130)),
         requests=tuple(draw(st.lists(small, min_size=len(Outcome), max_size=len(Outcome)))),
         ttft=LatencyCounts((1, 5), (ttft[0], ttft[1]), ttft[2]),
         e2e=LatencyCounts((2, 6), (e2e[0], e2e[1]), e2e[2]),
+        left=LatencyCounts((1, 5), (left[0], left[1]), left[2]),
     )
 
 

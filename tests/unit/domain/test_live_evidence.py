@@ -37,13 +37,14 @@ def histogram(counts: dict[int, int]) -> Histogram:
     return Histogram(tuple(counts.get(bucket, 0) for bucket in range(BUCKET_COUNT)))
 
 
-def arm(requests: int, errors: int, counts: dict[int, int]) -> ArmEvidence:
+def arm(requests: int, errors: int, counts: dict[int, int], left: int = 0) -> ArmEvidence:
     latency, edges = histogram(counts), EDGES
     return ArmEvidence(
         requests,
         errors,
         {LatencyMetric.TTFT: latency, LatencyMetric.E2E: latency},
         {LatencyMetric.TTFT: edges, LatencyMetric.E2E: edges},
+        {LatencyMetric.TTFT: histogram({206: left})},
     )
 
 
@@ -53,14 +54,16 @@ def test_the_first_block_of_a_step_is_the_first_that_begins_within_it() -> None:
 
 
 def test_an_agents_newest_vector_minus_its_vector_at_the_start_is_what_the_step_saw() -> None:
-    before = both(vector(first=B - 50, block=B - 1, ok=100, cut=3), vector(first=B - 50, block=B - 1, ok=900))
+    before = both(
+        vector(first=B - 50, block=B - 1, ok=100, cut=3, left=2), vector(first=B - 50, block=B - 1, ok=900)
+    )
     after = both(
-        vector(first=B - 50, block=B + 30, ok=140, cut=5, client_4xx=7, fast=10),
+        vector(first=B - 50, block=B + 30, ok=140, cut=5, client_4xx=7, fast=10, left=8),
         vector(first=B - 50, block=B + 30, ok=1700, cut=1),
     )
     seen = read([("a", NOW - 590, before)], [("a", NOW - 1, after)])
     assert seen == Evidence(
-        candidate=arm(42, 2, {200: 10, 202: 30, OVERFLOW: 2}),
+        candidate=arm(42, 2, {200: 10, 202: 30, OVERFLOW: 2}, left=6),
         control=arm(801, 1, {202: 800, OVERFLOW: 1}),
         until=datetime.fromtimestamp((B + 31) * 10, UTC),
     )

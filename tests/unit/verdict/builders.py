@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric
@@ -55,6 +56,11 @@ def arm(
     finished = latencies(requests - errors, factor, seed) if seconds is None else seconds
     histogram = Histogram.of([*finished, *[math.inf] * errors])
     return ArmEvidence(requests, errors, {LatencyMetric.TTFT: histogram})
+
+
+def leaving(there: ArmEvidence, count: int, after: float) -> ArmEvidence:
+    """The same arm with ``count`` more clients, who left after so many seconds without an answer."""
+    return replace(there, left={LatencyMetric.TTFT: Histogram.of([after] * count)})
 
 
 def evidence(

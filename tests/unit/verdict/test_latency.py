@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import binom, hypergeom
 
 from chaffinch.domain.grid import EDGE_COUNT, EDGES_SECONDS, OVERFLOW, Histogram, bucket_of
-from chaffinch.domain.verdict.latency import Comparison, Latencies, LimitTest
+from chaffinch.domain.verdict.counts import Latencies
+from chaffinch.domain.verdict.latency import Comparison, LimitTest
 from unit.verdict.builders import latencies
 
 LOG_5_PERCENT = math.log(0.05)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from chaffinch.domain.evidence import ArmEvidence, LatencyMetric, NoEvidence, Problem
 from chaffinch.domain.grid import EDGES_SECONDS, OVERFLOW, Histogram
 from chaffinch.domain.verdict import Gate, GateMemory, JudgeState, Level, Outcome, judge, tails
+from chaffinch.domain.verdict.counts import Latencies
 from chaffinch.domain.verdict.errors import Errors, Increase, ShareTest
-from chaffinch.domain.verdict.latency import Latencies, LimitTest
+from chaffinch.domain.verdict.latency import LimitTest
 from unit.verdict.builders import (
     at,
     error_increase,
@@ -38,7 +39,12 @@ def histograms(draw: st.DrawFn) -> Histogram:
 def arms(draw: st.DrawFn) -> ArmEvidence:
     requests = draw(st.integers(0, 5000))
     errors = draw(st.integers(0, requests))
-    return ArmEvidence(requests, errors, {LatencyMetric.TTFT: draw(histograms())})
+    return ArmEvidence(
+        requests,
+        errors,
+        {LatencyMetric.TTFT: draw(histograms())},
+        left={LatencyMetric.TTFT: draw(histograms())},
+    )
 
 
 @st.composite
@@ -78,8 +84,8 @@ def test_a_pass_has_fresh_evidence_above_the_floor_and_a_step_that_is_old_enough
         assert abs(now - 10) <= 3
         assert all(verdict.outcome is Outcome.PASS for verdict in judgement.verdicts)
         fresh_passes = [gate for gate in GATES if state.of(gate.key).absorbed is not Outcome.PASS]
-        counts = {verdict.gate: verdict.candidate for verdict in judgement.verdicts}
-        assert all(counts[gate] >= 150 for gate in fresh_passes)
+        latency, requests = candidate.latencies[LatencyMetric.TTFT].total, candidate.requests
+        assert all((requests if gate.quantile is None else latency) >= 150 for gate in fresh_passes)
 
 
 @settings(max_examples=60, deadline=None)
@@ -163,3 +169,17 @@ def test_a_longer_latency_never_makes_a_broken_limit_less_likely(
         assert after.over(math.log(0.01))
     if after.under(math.log(0.05)):
         assert before.under(math.log(0.05))
+
+
+@settings(max_examples=60, deadline=None)
+@given(histograms(), histograms())
+def test_the_share_of_longer_ones_only_falls_with_the_edge(answered: Histogram, left: Histogram) -> None:
+    latencies = Latencies(answered, left=left)
+    above, known = latencies.above(), latencies.known()
+    assert (above[1:] * known[:-1] <= above[:-1] * known[1:]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(histograms(), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_without_anyone_who_left_a_quantile_is_the_histograms(answered: Histogram, p: float) -> None:
+    assert Latencies(answered).quantile_bucket(p) == answered.quantile_bucket(p)

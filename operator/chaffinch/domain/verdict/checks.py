@@ -79,13 +79,13 @@ def evidence_is_stale(case: Case) -> Finding | None:
 
 
 def the_canary_is_unseen(case: Case) -> Finding | None:
-    """Not one request of the canary was counted."""
+    """The canary has not answered, or failed to answer, one request."""
     if isinstance(case.evidence, NoEvidence):
         return None
     candidate = case.evidence.candidate
     if candidate.requests or any(latency.total for latency in candidate.latencies.values()):
         return None
-    return _inconclusive(EvidenceReason.NO_DATA, "not one request of the canary has been counted yet")
+    return _inconclusive(EvidenceReason.NO_DATA, "not one request of the canary has been answered yet")
 
 
 def a_gate_is_undecided(case: Case) -> Finding | None:

@@ -44,15 +44,17 @@ def examine(gate: Gate, memory: GateMemory, hearing: Hearing) -> Examination:
 
     A look that could fail it is due when the canary's requests have crossed the next count of the
     schedule. A look that could pass it is due under the same schedule of its own, but only once
-    the step's minimum time is over: a pass could not be used before, so none of its alpha is spent.
+    the step's minimum time is over: a pass could not be used before, so none of its alpha is spent. And
+    it needs the floor in *answered* requests: clients who leave can accuse a canary, and acquit none.
     """
     plan, evidence, now = hearing.plan, hearing.evidence, hearing.now
     reference = hearing.baseline if gate.against is Against.BASELINE else evidence.control
     if isinstance(reference, NoEvidence):
         return Examination(unread(gate, memory, EvidenceReason(reference.problem.value)), memory)
     question = question_of(gate, evidence.candidate, reference)
-    if _has_enough(question, gate):
+    if _reach_the_floor(question.counts, gate):
         memory = _look_to_fail(question, gate, plan, memory)
+    if _reach_the_floor(question.answered, gate):
         memory = _look_to_pass(question, gate, plan, memory, now)
     return Examination(_verdict(question, gate, plan, memory, now), memory)
 
@@ -129,9 +131,9 @@ def _why_undecided(
     question: Question, gate: Gate, plan: Plan, memory: GateMemory, now: datetime
 ) -> EvidenceReason:
     late = now >= plan.deadline
-    if 0 in question.counts:
+    if 0 in question.answered:
         return EvidenceReason.NO_DATA
-    if not _has_enough(question, gate):
+    if not _reach_the_floor(question.answered, gate):
         return EvidenceReason.TOO_QUIET if late else EvidenceReason.BELOW_FLOOR
     level = _last_fail_level(plan, memory)
     if question.fails(level) and question.is_shared(level):
@@ -139,8 +141,8 @@ def _why_undecided(
     return EvidenceReason.UNDERPOWERED if late or plan.final else EvidenceReason.JUDGING
 
 
-def _has_enough(question: Question, gate: Gate) -> bool:
-    candidate, control = question.counts
+def _reach_the_floor(counts: tuple[int, int | None], gate: Gate) -> bool:
+    candidate, control = counts
     floor = floor_of(gate.quantile)
     return candidate >= floor and (control is None or control >= floor)
 

@@ -17,6 +17,9 @@ request that never finished stays infinite under any margin: only edges are move
 bucket lies above all of them. The requests must be exchangeable; autocorrelated traffic is not, which
 is what the floors, the small alphas and the point estimate (below) leave room for.
 
+Who left without an answer is known to have waited longer at some edges only (see
+:mod:`chaffinch.domain.verdict.counts`): N and n_c are the numbers that are known at the edge.
+
 A tail test speaks about the whole law. So that it answers for the quantile that was asked, a
 rejection counts only if the two quantiles themselves agree with it (the same comparison of their
 buckets); this can only make a verdict rarer.
@@ -30,54 +33,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from chaffinch.domain.evidence import ArmEvidence, LatencyMetric
-from chaffinch.domain.grid import EDGE_COUNT, EDGES_SECONDS, GROWTH, Histogram
+from chaffinch.domain.grid import EDGE_COUNT, EDGES_SECONDS, GROWTH
 from chaffinch.domain.verdict import tails
+from chaffinch.domain.verdict.counts import Latencies
 
 PASS_UP_TO = 1.08
 _ROUNDING = 1e-9  # edges and limits are computed numbers; this is far below a bucket's width
 _WIDEST = 128  # buckets: a factor of 50; bounds of a ratio beyond it are said to be unbounded
-
-
-@dataclass(frozen=True, slots=True)
-class Latencies:
-    """One arm's latencies.
-
-    Attributes:
-        histogram: The counts on the grid.
-        edges: Where the source counted; None for every edge of the grid.
-    """
-
-    histogram: Histogram
-    edges: tuple[int, ...] | None = None
-
-    @classmethod
-    def of(cls, arm: ArmEvidence | None, metric: LatencyMetric) -> Latencies:
-        """Return an arm's latencies; of a missing arm or metric, none."""
-        if arm is None or metric not in arm.latencies:
-            return cls(Histogram.empty())
-        return cls(arm.latencies[metric], arm.edges.get(metric))
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-        return self.histogram.total
-
-    def counted(self) -> npt.NDArray[np.bool_]:
-        """Return for each edge of the grid whether the source counted there."""
-        mask = np.ones(EDGE_COUNT, dtype=np.bool_)
-        if self.edges is not None:
-            mask[:] = False
-            mask[list(self.edges)] = True
-        return mask
-
-    def above(self) -> npt.NDArray[np.int64]:
-        """Return for each edge of the grid how many latencies are longer."""
-        counts = np.asarray(self.histogram.counts, dtype=np.int64)
-        longer: npt.NDArray[np.int64] = counts.sum() - np.cumsum(counts)[:EDGE_COUNT]
-        return longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +69,8 @@ class Comparison:
 
     def gap(self) -> int | None:
         """Return how many buckets the canary's quantile lies above the control's; None without both."""
-        canary = self.canary.histogram.quantile_bucket(self.quantile)
-        control = self.control.histogram.quantile_bucket(self.quantile)
+        canary = self.canary.quantile_bucket(self.quantile)
+        control = self.control.quantile_bucket(self.quantile)
         return None if canary is None or control is None else canary - control
 
     def interval(self, log_low: float, log_high: float) -> tuple[float | None, float | None]:
@@ -131,27 +94,42 @@ class Comparison:
         tail = self._tail(shift)
         if tail is None:
             return 0.0
-        canary, control = tail
-        total = self.canary.total + self.control.total
         tail_of = tails.log_hypergeometric_upper if upper else tails.log_hypergeometric_lower
-        return tail_of(canary, self.canary.total, canary + control, total)
+        return tail_of(tail.canary, tail.canary_known, tail.pooled, tail.known)
 
-    def _tail(self, shift: int) -> tuple[int, int] | None:
-        """Return the canary's and the control's share of the pooled tail, or None where none tells."""
+    def _tail(self, shift: int) -> _Tail | None:
+        """Return the pooled tail that is nearest to the quantile's, or None where none tells."""
         first, last = max(0, -shift), min(EDGE_COUNT, EDGE_COUNT - shift)
         if first >= last:
             return None
         moved = slice(first + shift, last + shift)
-        canary, control = self.canary.above()[moved], self.control.above()[first:last]
-        pooled = canary + control
-        total = self.canary.total + self.control.total
+        canary, canary_known = self.canary.above()[moved], self.canary.known()[moved]
+        pooled = canary + self.control.above()[first:last]
+        known = canary_known + self.control.known()[first:last]
         tells = self.canary.counted()[moved] & self.control.counted()[first:last]
-        tells &= (pooled > 0) & (pooled < total)
+        tells &= (pooled > 0) & (pooled < known)
         if not tells.any():
             return None
-        distance = np.where(tells, np.abs(pooled - (1 - self.quantile) * total), math.inf)
+        distance = np.where(tells, np.abs(pooled - (1 - self.quantile) * known), math.inf)
         best = int(np.argmin(distance))
-        return int(canary[best]), int(control[best])
+        return _Tail(int(canary[best]), int(canary_known[best]), int(pooled[best]), int(known[best]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """The tail of two pooled arms above one edge.
+
+    Attributes:
+        canary: How many of the canary's requests lie above.
+        canary_known: Of how many of the canary's it is known.
+        pooled: How many of both arms' lie above.
+        known: Of how many of both arms' it is known.
+    """
+
+    canary: int
+    canary_known: int
+    pooled: int
+    known: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +163,15 @@ class LimitTest:
 
     def keeps(self) -> bool:
         """Return whether the quantile, as measured, is at most the limit."""
-        seconds = self.latencies.histogram.quantile_seconds(self.quantile)
+        seconds = self.latencies.quantile_seconds(self.quantile)
         return seconds is not None and seconds <= self.limit * (1 + _ROUNDING)
 
     def interval(self, log_low: float, log_high: float) -> tuple[float | None, float | None]:
         """Return bounds of the quantile in seconds: where the tests at these levels turn."""
-        if not self.latencies.total:
+        if not self.latencies.seen:
             return None, None
         edges = self._edges()
-        # The count above an edge only falls with the edge, so each test turns at one edge.
+        # The share above an edge only falls with the edge, so each test turns at one edge.
         low = bisect_left(edges, 1, key=lambda edge: int(not self._proven_above(edge, log_low))) - 1
         high = bisect_left(edges, 1, key=lambda edge: int(self._proven_below(edge, log_high)))
         return (
@@ -205,17 +183,16 @@ class LimitTest:
         return tuple(range(EDGE_COUNT)) if self.latencies.edges is None else self.latencies.edges
 
     def _proven_above(self, edge: int, log_alpha: float) -> bool:
-        count, total = self.latencies.histogram.above(edge), self.latencies.total
-        return tails.log_binomial_upper(count, total, 1 - self.quantile) <= log_alpha
+        count, known = self._above(edge)
+        return tails.log_binomial_upper(count, known, 1 - self.quantile) <= log_alpha
 
     def _proven_below(self, edge: int, log_alpha: float) -> bool:
-        count, total = self.latencies.histogram.above(edge), self.latencies.total
-        return tails.log_binomial_lower(count, total, 1 - self.quantile) <= log_alpha
+        count, known = self._above(edge)
+        return tails.log_binomial_lower(count, known, 1 - self.quantile) <= log_alpha
 
-
-def seconds_of(latencies: Latencies, quantile: float) -> float | None:
-    """Return a quantile in seconds (its bucket's upper edge), infinite when unbounded, None of nothing."""
-    return latencies.histogram.quantile_seconds(quantile)
+    def _above(self, edge: int) -> tuple[int, int]:
+        """Return how many requests took longer than an edge, and of how many it is known."""
+        return int(self.latencies.above()[edge]), int(self.latencies.known()[edge])
 
 
 def _nearest(rejects: Callable[[int], bool]) -> int | None:

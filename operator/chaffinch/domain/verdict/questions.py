@@ -8,8 +8,9 @@ from typing import Protocol
 
 from chaffinch.domain.evidence import ArmEvidence, LatencyMetric
 from chaffinch.domain.grid import shift_of
+from chaffinch.domain.verdict.counts import Latencies
 from chaffinch.domain.verdict.errors import Errors, Increase, ShareTest
-from chaffinch.domain.verdict.latency import Comparison, Latencies, LimitTest, seconds_of
+from chaffinch.domain.verdict.latency import Comparison, LimitTest
 from chaffinch.domain.verdict.types import Gate, Kind, Level
 
 HARM_SHIFT = 16
@@ -40,6 +41,11 @@ class Question(Protocol):
     @property
     def counts(self) -> tuple[int, int | None]:
         """The requests of the canary, and of what it is compared with (None: with a limit)."""
+        ...
+
+    @property
+    def answered(self) -> tuple[int, int | None]:
+        """Those of them whose end was seen: without enough of these nothing is good."""
         ...
 
     def fails(self, log_alpha: float) -> bool:
@@ -94,8 +100,13 @@ class Regression:
 
     @property
     def counts(self) -> tuple[int, int | None]:
+        """The canary's and the control's requests."""
+        return self.comparison.canary.seen, self.comparison.control.seen
+
+    @property
+    def answered(self) -> tuple[int, int | None]:
         """The canary's and the control's latencies."""
-        return self.comparison.canary.total, self.comparison.control.total
+        return self.comparison.canary.answered, self.comparison.control.answered
 
     def fails(self, log_alpha: float) -> bool:
         """Return whether the canary is proven slower than the margin allows."""
@@ -124,8 +135,13 @@ class LatencyMax:
 
     @property
     def counts(self) -> tuple[int, int | None]:
+        """The canary's requests; a limit has none."""
+        return self.comparison.canary.seen, None
+
+    @property
+    def answered(self) -> tuple[int, int | None]:
         """The canary's latencies; a limit has none."""
-        return self.comparison.canary.total, None
+        return self.comparison.canary.answered, None
 
     def fails(self, log_alpha: float) -> bool:
         """Return whether the quantile is proven above the limit."""
@@ -135,12 +151,12 @@ class LatencyMax:
         """Return whether the limit is kept; for no harm, whether nothing grave happened beside it."""
         if level is Level.PROVEN:
             return self._test(self.comparison.canary).under(log_alpha)
-        return not self.comparison.control.total or self.comparison.faster(HARM_SHIFT, log_alpha)
+        return not self.comparison.control.seen or self.comparison.faster(HARM_SHIFT, log_alpha)
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""
         control = self.comparison.control
-        if not control.total or self._test(control).keeps():
+        if not control.seen or self._test(control).keeps():
             return False
         return not self.comparison.slower(FAIL_SHIFT, log_alpha)
 
@@ -165,6 +181,11 @@ class ErrorIncrease:
     def counts(self) -> tuple[int, int | None]:
         """The canary's and the control's requests."""
         return self.increase.canary.requests, self.increase.control.requests
+
+    @property
+    def answered(self) -> tuple[int, int | None]:
+        """The same: who left is counted in no error rate."""
+        return self.counts
 
     def fails(self, log_alpha: float) -> bool:
         """Return whether an increase beyond the margin is proven."""
@@ -196,6 +217,11 @@ class ErrorMax:
         """The canary's requests; a limit has none."""
         return self.increase.canary.requests, None
 
+    @property
+    def answered(self) -> tuple[int, int | None]:
+        """The same: who left is counted in no error rate."""
+        return self.counts
+
     def fails(self, log_alpha: float) -> bool:
         """Return whether the share is proven above the limit."""
         return ShareTest(self.increase.canary, self.limit).over(log_alpha)
@@ -221,8 +247,8 @@ class ErrorMax:
 
 
 def _latency_figures(comparison: Comparison, interval: Interval) -> Figures:
-    value = seconds_of(comparison.canary, comparison.quantile)
-    control = seconds_of(comparison.control, comparison.quantile)
+    value = comparison.canary.quantile_seconds(comparison.quantile)
+    control = comparison.control.quantile_seconds(comparison.quantile)
     both = value is not None and control is not None and math.isfinite(value) and math.isfinite(control)
     return Figures(value, control, value / control if both and value and control else None, interval)
 
