@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from localcluster import images, packages
+from localcluster.locks import exclusive
 from localcluster.shell import run
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _USELESS = (
 )
 _CERTIFICATES = Path("/etc/ssl/certs")
 _PIP_CACHE = "/var/cache/pip"
+_MOST_LAYERS = 80
 _INDEX_OPTIONS = frozenset(
     {
         "index-url",
@@ -80,10 +82,14 @@ class ImageBuilder:
         if target.exists():
             return Archive(source.tag, target)
         packages.ensure_installed(self._progress)
-        if needs_base:
-            self._ensure_base()
-        with self._progress.step(f"Building image {source.tag}", usually="5 s; 1 min after new requirements"):
-            self._build(source, target)
+        with exclusive(self._store / "lock", "another image build", self._progress):
+            if needs_base:
+                self._ensure_base()
+            with self._progress.step(
+                f"Building image {source.tag}", usually="5 s; 1 min after new requirements"
+            ):
+                self._build(source, target)
+            self._drop_old_layers()
         for old in self._folder.glob(f"{source.short_name}-{'[0-9a-f]' * 16}.tar"):
             if old != target:
                 old.unlink(missing_ok=True)
@@ -111,6 +117,12 @@ class ImageBuilder:
                 "-f", str(source.dockerfile), "-t", source.tag, str(context),
             )  # fmt: skip
             self._export(source.tag, target)
+
+    def _drop_old_layers(self) -> None:
+        """Now and then remove layers that no image has any more: each build adds some."""
+        if len(self._buildah("images", "--all", "--quiet").split()) > _MOST_LAYERS:
+            with self._progress.step("Removing layers of old images"):
+                self._buildah("rmi", "--prune")
 
     def _export(self, tag: str, target: Path) -> None:
         """Write the image as a Docker archive: uncompressed layers load three times as fast."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +16,14 @@ from localcluster.cgroups import ClusterCgroup
 from localcluster.cluster import Command
 from localcluster.components import Binaries
 from localcluster.errors import ClusterError
+from localcluster.locks import exclusive
 from localcluster.processes import ProcessTable
 from localcluster.shell import run
 from localcluster.starter import PROXY_VARIABLES, Starter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from localcluster.progress import Progress
     from localcluster.settings import Settings
@@ -157,18 +157,9 @@ class LocalCluster:
             time.sleep(0.5)
         return False
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep two `up` or `down` of the same cluster from running at once."""
+    def _locked(self) -> AbstractContextManager[None]:
         path = self._settings.state.with_name(f"{self._settings.state.name}.lock")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._progress.say("Waiting for another `up` or `down` of this cluster to end")
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        return exclusive(path, "another `up` or `down` of this cluster", self._progress)
 
 
 def _require_root() -> None:
