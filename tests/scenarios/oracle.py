@@ -81,6 +81,8 @@ class Oracle:
         """Check a route before it is written."""
         weights = [arm.weight for arm in intent.arms]
         assert sum(weights) in {0, 10_000}, f"weights add up to {sum(weights)}"
+        before = self.world.route.intent.arms if self.world.route else ()
+        assert sum(weights) >= sum(arm.weight for arm in before), "I1: traffic is taken back from everyone"
         self._no_black_hole(intent)
         self._only_warm_pods(intent)
         self._weight_follows_passes(intent, recorded)
@@ -109,6 +111,9 @@ class Oracle:
             self._may_rise(arm.revision, arm.weight, recorded)
 
     def _may_rise(self, revision: str, weight: int, recorded: RolloutState) -> None:
+        stored = self.world.route.intent if self.world.route else None
+        if stored is not None and stored.decision is not None and stored.attempt == recorded.attempts:
+            assert stored.decision.kind is DecisionKind.PROMOTE, "I3: a weight rose against a decision"
         candidate = recorded.candidate
         assert candidate is not None, "I3: a weight rose and no attempt is recorded"
         assert candidate.revision == revision, "I3: a weight rose that is not the candidate's"

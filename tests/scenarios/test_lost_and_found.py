@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 
 from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.domain.evidence import Problem
 from chaffinch.domain.revision import revision_of
-from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1
+from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
 from scenarios.specs import SHORT, V2, rollout_spec
@@ -101,6 +103,30 @@ def test_a_crash_before_any_write_of_the_first_deployment_changes_nothing_about_
     assert reference.writes > 10
     for k in range(1, reference.writes + 1):
         assert end_of(first_deployment(k)) == end_of(reference), f"crash before write {k}"
+
+
+def test_a_first_revision_that_serves_keeps_serving_though_the_status_missed_it() -> None:
+    log = first_deployment(None).log
+    missed = max(i for i, (write, after) in enumerate(pairwise(log)) if (write, after) == ("route", "status"))
+    operator = Operator(World(), rollout_spec(strategy=SHORT), crash_before=missed + 2)
+    operator.run(60, until=lambda op: op.crash_before is None)
+    assert operator.state.stable is None
+    operator.world.lose_pods(revision_of(operator.spec), 1)
+    operator.run(60, until=healthy)
+
+
+def test_a_rollback_that_the_status_missed_is_carried_on_without_asking_again() -> None:
+    spec = rollout_spec(V2, strategy=SHORT)
+    reference = rolling_out(Behaviour(errors=0.10), spec)
+    operator = copy.deepcopy(reference)
+    reference.run(600, until=in_stage(RolloutStage.ROLLING_BACK))
+    operator.crash_before = reference.writes  # the status, written after the route
+    operator.run(600, until=lambda op: op.crash_before is None)
+    assert operator.state.stage is RolloutStage.STEPPING
+    operator.world.evidence_problem = Problem.UNAVAILABLE
+    operator.run(30, until=rolled_back)
+    assert operator.state.last_attempt is not None
+    assert operator.state.last_attempt.cause == "ObjectiveFailed"
 
 
 @pytest.mark.parametrize("behaviour", [Behaviour(), Behaviour(errors=0.10)], ids=["promoted", "rolled back"])

@@ -1,6 +1,6 @@
 """A cluster in virtual time, as far as the state machine can tell: it reacts to what is desired.
 
-Pods start, crash and leave; routers acknowledge routes a second later and drop arms that have no Ready
+Pods start, crash and leave; routers acknowledge routes some seconds later and drop arms that have no Ready
 pod; load probes end; requests are counted. Nothing sleeps and nothing is random.
 """
 
@@ -33,6 +33,7 @@ from scenarios.evidence import arm
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ROLLOUT = RolloutIdentity("llm", "chat", "uid-of-chat")
 LEAVING = timedelta(seconds=15)
+ACKNOWLEDGED_AFTER = timedelta(seconds=3)
 BLOCK_SECONDS = 10
 REQUESTS_PER_SECOND = 40
 
@@ -87,7 +88,7 @@ class World:
         self.pods = [
             p for p in self.pods if p.terminating_since is None or self.now < p.terminating_since + LEAVING
         ]
-        late = self.now >= self.route_written + timedelta(seconds=1)
+        late = self.now >= self.route_written + ACKNOWLEDGED_AFTER
         if self.route is not None and late and not self.routers_stuck:
             self.in_force = self.route
 
