@@ -3,7 +3,7 @@
 A request is booked in the block of ten seconds in which it *began*. (Booked by its end, a slow
 canary's requests would arrive late, and every comparison would look at its faster ones first.) A
 block is added to the exported counters once nothing in it can change: when none of its requests is
-open, or :data:`HORIZON_SECONDS` after its end. What is open then has a latency above every edge up
+open, or at the horizon after its end. What is open then has a latency above every edge up
 to the horizon, so it is counted as unbounded; its first token, if Envoy has reported one, keeps its
 value. Its outcome is counted when it ends, in the block that matures next. All arms mature
 together, so that they can be compared over the same span of time.
@@ -20,11 +20,10 @@ from dataclasses import dataclass, field
 
 from chaffinch.agent.accesslog import LineKind, LogLine
 from chaffinch.agent.classify import Result, first_token, is_evidence, result_of
-from chaffinch.domain.block_vector import BLOCK_SECONDS, BlockVector, LatencyCounts, Outcome
+from chaffinch.domain.block_vector import BLOCK_SECONDS, HORIZON_SECONDS, BlockVector, LatencyCounts, Outcome
 from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
 from chaffinch.routing.route import Edges
 
-HORIZON_SECONDS = 60
 SETTLE_SECONDS = 3
 """How long after its end a block waits for lines: Envoy's flush (0.5 s), the reading, and slack."""
 KEEP_SECONDS = 600

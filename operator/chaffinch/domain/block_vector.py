@@ -26,6 +26,9 @@ from enum import StrEnum
 from chaffinch.domain.grid import BUCKET_COUNT, EDGE_COUNT, EDGES_SECONDS, OVERFLOW, Histogram
 
 BLOCK_SECONDS = 10
+HORIZON_SECONDS = 60
+"""How long after a block's end its open requests are waited for. What is open then is longer than
+every edge up to here, and counts as unbounded: counts at later edges say nothing."""
 
 REQUESTS = "chaffinch_router_requests_total"
 TTFT = "chaffinch_router_ttft_seconds"

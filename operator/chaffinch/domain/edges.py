@@ -7,15 +7,17 @@ about 1.13, is enough to draw a distribution.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from chaffinch.api.v1alpha1.quantities import latency_seconds
 from chaffinch.api.v1alpha1.rollout import Objective
+from chaffinch.domain.block_vector import HORIZON_SECONDS
 from chaffinch.domain.evidence import LatencyMetric
 from chaffinch.domain.grid import EDGES_SECONDS, bucket_of
 
-_LARGEST_SECONDS = 120.0
-"""Requests are counted as unbounded long before this age (a block matures after 60 s)."""
+_EDGES = bisect_right(EDGES_SECONDS, HORIZON_SECONDS)
+"""How many edges of the grid there are up to the horizon; later ones can't be counted at."""
 _COARSE = 5
 _BELOW = 1 / 16
 _ABOVE = 4
@@ -32,9 +34,8 @@ def edges_of(objectives: Sequence[Objective], metric: LatencyMetric) -> tuple[in
         metric: TTFT or E2E.
     """
     limits = [latency_seconds(each.max) for each in objectives if each.metric.value == metric and each.max]
-    last = bucket_of(_LARGEST_SECONDS)
     if not limits:
-        return tuple(range(last + 1))
+        return tuple(range(_EDGES))
     low = bucket_of(max(min(limits) * _BELOW, EDGES_SECONDS[0]))
-    high = min(bucket_of(max(limits) * _ABOVE), last)
-    return tuple(i for i in range(last + 1) if low <= i <= high or i % _COARSE == 0)
+    high = bucket_of(max(limits) * _ABOVE)
+    return tuple(i for i in range(_EDGES) if low <= i <= high or i % _COARSE == 0)

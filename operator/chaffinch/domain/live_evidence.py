@@ -5,12 +5,14 @@ counts when the vectors of all revisions that were asked about are whole (their 
 an agent counted within the step is its newest such scrape minus the one in which the step's first
 block had not been counted yet; an agent whose vectors began within the step counts from zero. An agent
 for which the start is not known is left out, with both of its arms, so that the arms stay
-comparable. Agents are added up.
+comparable. Agents are added up, at the edges that all of them have, and only up to the horizon: a router
+stops waiting for an answer there, so what it counts at later edges is no latency.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ from chaffinch.domain.block_vector import (
     BLOCK_SECONDS,
     COUNTED,
     ERRORS,
+    HORIZON_SECONDS,
     BlockVector,
     BrokenVectorError,
     LatencyCounts,
@@ -28,7 +31,10 @@ from chaffinch.domain.block_vector import (
     own_label,
 )
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, Problem
+from chaffinch.domain.grid import EDGES_SECONDS
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError
+
+_UP_TO_HORIZON = range(bisect_right(EDGES_SECONDS, HORIZON_SECONDS))
 
 Snapshot = Mapping[str, BlockVector]
 """The vectors of one scrape of one agent, by revision."""
@@ -228,8 +234,8 @@ def _difference(after: LatencyCounts, before: LatencyCounts) -> LatencyCounts:
 
 
 def _total(parts: list[LatencyCounts]) -> LatencyCounts:
-    """Add up at the edges that all of them have."""
-    shared = sorted(set.intersection(*(set(part.edges) for part in parts)))
+    """Add up at the edges that all of them have, and that can be believed."""
+    shared = sorted(set(_UP_TO_HORIZON).intersection(*(part.edges for part in parts)))
     columns = zip(*(_at(part, shared) for part in parts), strict=True)
     return LatencyCounts(
         tuple(shared), tuple(sum(column) for column in columns), sum(part.total for part in parts)

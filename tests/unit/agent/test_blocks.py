@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.agent.accesslog import LogLine
-from chaffinch.agent.blocks import HORIZON_SECONDS, KEEP_SECONDS, SETTLE_SECONDS, ArmKey, Blocks
-from chaffinch.domain.block_vector import BlockVector, Outcome
+from chaffinch.agent.blocks import KEEP_SECONDS, SETTLE_SECONDS, ArmKey, Blocks
+from chaffinch.domain.block_vector import HORIZON_SECONDS, BlockVector, Outcome
 from chaffinch.domain.grid import EDGE_COUNT, OVERFLOW, Histogram, bucket_of
 from chaffinch.routing.route import Edges
 from unit.agent.lines import ATTEMPT, OTHER, REVISION, begin, end, line, progress

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
 
-from chaffinch.domain.block_vector import CHECKSUM, BlockVector
+from chaffinch.domain.block_vector import CHECKSUM, HORIZON_SECONDS, BlockVector
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, Problem
-from chaffinch.domain.grid import BUCKET_COUNT, OVERFLOW, Histogram
+from chaffinch.domain.grid import BUCKET_COUNT, EDGES_SECONDS, OVERFLOW, Histogram
 from chaffinch.domain.live_evidence import Arms, evidence_of, first_block_of, starts_of
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
+from chaffinch.domain.verdict.counts import Latencies
+from chaffinch.domain.verdict.latency import LimitTest
 from unit.domain.scrapes import CANDIDATE, EDGES, STABLE, Scrapes, both, counted, vector
 
 ARMS = Arms(CANDIDATE, STABLE)
@@ -208,6 +211,17 @@ def test_an_unknown_outcome_or_edge_spoils_its_scrape() -> None:
         end.series[frozenset({"agent": "a", "revision": STABLE, **extra}.items())] = [[NOW, "1"]]
         with pytest.raises(UnusableReplyError, match="no whole vector"):
             evidence_of(ARMS, SINCE, {}, series_of(end))
+
+
+def test_answers_of_75_seconds_do_not_break_a_limit_of_100_seconds() -> None:
+    # They were open at the horizon, so they count as unbounded.
+    lasting = vector(first=B, block=B + 30, cut=1000, edges=(200, 440, 470, 490))
+    latencies = Latencies.of(read([], [("a", NOW, both(lasting, lasting))]).candidate, LatencyMetric.E2E)
+    assert [EDGES_SECONDS[edge] < HORIZON_SECONDS for edge in latencies.edges or ()] == [True, True]
+    surely = math.log(0.001)
+    assert LimitTest(latencies, 0.95, 40.0).over(surely)
+    assert not LimitTest(latencies, 0.95, 100.0).over(surely)
+    assert not LimitTest(latencies, 0.95, 100.0).under(surely)
 
 
 def test_edges_that_a_new_route_changed_are_read_where_both_vectors_have_them() -> None:

@@ -7,13 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaffinch.api.v1alpha1.quantities import latency_seconds
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec, Metric, Require
-from chaffinch.api.v1alpha1.rules.rule import Rule
-from chaffinch.api.v1alpha1.strategy import CanaryStep, ProbeStep, strategy_of
+from chaffinch.api.v1alpha1.rules.objectives import MILLIS, SECONDS
+from chaffinch.api.v1alpha1.rules.rule import Rule, number
+from chaffinch.api.v1alpha1.strategy import BakeStep, CanaryStep, ProbeStep, strategy_of
+
+LONGEST_LIVE_SECONDS = 55.0
+"""The longest limit that routers can show to be kept: they see answers of up to 60 s, and a limit is kept
+once 1.08 times it is ruled out."""
 
 _HAS_STEPS = "has(self.strategy) && has(self.strategy.steps) && size(self.strategy.steps) > 0"
 _PROBES = f"({_HAS_STEPS} ? self.strategy.steps.exists(s, has(s.probe)) : has(self.baseline))"
 _CANARIES = f"({_HAS_STEPS} ? self.strategy.steps.exists(s, has(s.canary)) : true)"
+_LIVE = f"({_HAS_STEPS} ? self.strategy.steps.exists(s, has(s.canary) || has(s.bake)) : true)"
+_SHORT_ENOUGH = " && ".join(
+    number("o.max", pattern, unit, f"x <= {LONGEST_LIVE_SECONDS * per_second}")
+    for pattern, unit, per_second in ((MILLIS, "ms", 1000), (SECONDS, "s", 1))
+)
 _PROVES_LIVE = (
     f"({_HAS_STEPS} ? self.strategy.steps.exists(s, has(s.canary) && "
     "(has(s.canary.require) ? s.canary.require == 'Proven' : s.canary.weight >= 50)) : true)"
@@ -30,6 +41,18 @@ def _probes_against_baseline(spec: InferenceRolloutSpec) -> bool:
 
 def _has_canary(spec: InferenceRolloutSpec) -> bool:
     return any(isinstance(step, CanaryStep) for step in strategy_of(spec).steps)
+
+
+def _is_seen_by_router(spec: InferenceRolloutSpec) -> bool:
+    return any(isinstance(step, CanaryStep | BakeStep) for step in strategy_of(spec).steps)
+
+
+def _limits_are_short(spec: InferenceRolloutSpec) -> bool:
+    return all(
+        latency_seconds(objective.max) <= LONGEST_LIVE_SECONDS
+        for objective in spec.objectives
+        if objective.metric in {Metric.TTFT, Metric.E2E} and objective.max is not None
+    )
 
 
 def _proves_live(spec: InferenceRolloutSpec) -> bool:
@@ -53,6 +76,14 @@ def _regresses_live(spec: InferenceRolloutSpec) -> bool:
 
 
 RULES: tuple[Rule[Any], ...] = (
+    Rule(
+        model=InferenceRolloutSpec,
+        field=".objectives",
+        message="max of ttft and e2e may be at most 55s in a rollout with canary or bake steps, for routers "
+        "do not follow a request for longer: lower max, or judge it by probe steps only",
+        cel=f"!{_LIVE} || self.objectives.all(o, !(o.metric in ['ttft', 'e2e']) || ({_SHORT_ENOUGH}))",
+        holds=lambda spec: not _is_seen_by_router(spec) or _limits_are_short(spec),
+    ),
     Rule(
         model=InferenceRolloutSpec,
         field=".objectives",

@@ -7,12 +7,15 @@ from typing import Any
 
 from chaffinch.api.v1alpha1 import quantities
 from chaffinch.api.v1alpha1.rollout import Metric, Objective
-from chaffinch.api.v1alpha1.rules.rule import Rule, raw
+from chaffinch.api.v1alpha1.rules.rule import Rule, number
 
 SHORTEST_LATENCY_SECONDS = 0.001
 LONGEST_LATENCY_SECONDS = 500.0
 SMALLEST_REGRESSION = 0.025
 """One step of the latency grid: a smaller margin could not be told from none."""
+
+MILLIS = r"^[0-9]{1,6}(\.[0-9]{1,3})?ms$"
+SECONDS = r"^[0-9]{1,6}(\.[0-9]{1,3})?s$"
 
 _IS_ERROR_RATE = "self.metric == 'errorRate'"
 
@@ -35,15 +38,9 @@ def _max_in_range(objective: Objective) -> bool:
     return 0 < quantities.share(objective.max) < 1
 
 
-def _number(field: str, pattern: str, unit: str, condition: str) -> str:
-    """Return CEL that applies a condition on ``x`` to a field's number, if the field has the form."""
-    number = f"double({field}.replace('{unit}', ''))"
-    return f"(!has({field}) || !{field}.matches({raw(pattern)}) || {condition.replace('x', number)})"
-
-
-_LATENCY_MILLIS = _number("self.max", r"^[0-9]{1,6}(\.[0-9]{1,3})?ms$", "ms", "(x >= 1.0 && x <= 500000.0)")
-_LATENCY_SECONDS = _number("self.max", r"^[0-9]{1,6}(\.[0-9]{1,3})?s$", "s", "(x >= 0.001 && x <= 500.0)")
-_MAX_PERCENT = _number("self.max", r"^[0-9]{1,6}(\.[0-9]{1,3})?%$", "%", "(x > 0.0 && x < 100.0)")
+_LATENCY_MILLIS = number("self.max", MILLIS, "ms", "(x >= 1.0 && x <= 500000.0)")
+_LATENCY_SECONDS = number("self.max", SECONDS, "s", "(x >= 0.001 && x <= 500.0)")
+_MAX_PERCENT = number("self.max", r"^[0-9]{1,6}(\.[0-9]{1,3})?%$", "%", "(x > 0.0 && x < 100.0)")
 
 RULES: tuple[Rule[Any], ...] = (
     Rule(
@@ -105,7 +102,7 @@ RULES: tuple[Rule[Any], ...] = (
         model=Objective,
         field=".maxRegression",
         message="maxRegression must lie between 2.5% (one step of the latency grid) and 100%",
-        cel=_number("self.maxRegression", quantities.PERCENT_PATTERN, "%", "(x >= 2.5 && x <= 100.0)"),
+        cel=number("self.maxRegression", quantities.PERCENT_PATTERN, "%", "(x >= 2.5 && x <= 100.0)"),
         holds=lambda objective: _in_range(
             quantities.share, objective.max_regression, SMALLEST_REGRESSION, 1.0
         ),
@@ -121,9 +118,7 @@ RULES: tuple[Rule[Any], ...] = (
         model=Objective,
         field=".maxIncrease",
         message="maxIncrease must lie between 0.001pp and 100pp",
-        cel=_number(
-            "self.maxIncrease", quantities.PERCENTAGE_POINTS_PATTERN, "pp", "(x > 0.0 && x <= 100.0)"
-        ),
+        cel=number("self.maxIncrease", quantities.PERCENTAGE_POINTS_PATTERN, "pp", "(x > 0.0 && x <= 100.0)"),
         holds=lambda objective: (
             objective.max_increase is None or 0 < quantities.share(objective.max_increase) <= 1
         ),

@@ -54,6 +54,12 @@ def quoted(words: tuple[str, ...]) -> str:
     return "[" + ", ".join(f"'{word}'" for word in words) + "]"
 
 
+def number(field: str, pattern: str, unit: str, condition: str) -> str:
+    """Return CEL that applies a condition on ``x`` to a field's number, if the field has the form."""
+    amount = f"double({field}.replace('{unit}', ''))"
+    return f"(!has({field}) || !{field}.matches({raw(pattern)}) || {condition.replace('x', amount)})"
+
+
 def raw(pattern: str) -> str:
     """Return a pattern as a raw string in CEL."""
     return f"r'{pattern}'"
