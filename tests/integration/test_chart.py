@@ -84,6 +84,7 @@ def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
         ((URL, "--set=replicas=0"), "replicas"),
         ((URL, "--set=image.digest=latest"), "image/digest"),
         ((URL, "--set=settings.PATH=/bin"), "PATH"),
+        ((URL, "--set=settings.CHAFFINCH_LOG_LEVEL=DEBUG"), "CHAFFINCH_LOG_LEVEL"),
         ((URL, "--set=watchNamespace=llm"), "watchNamespace"),
     ],
 )

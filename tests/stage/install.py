@@ -21,7 +21,7 @@ VALUES = {
     "prometheus.url": PROMETHEUS_URL,
     "resources.requests.cpu": "50m",
     "settings.CHAFFINCH_ACTIVE_INTERVAL": "2",
-    "settings.CHAFFINCH_LOG_LEVEL": "DEBUG",
+    "log.level": "DEBUG",
 }
 
 
