@@ -43,6 +43,8 @@ class _Run:
     tally: Tally = field(default_factory=Tally)
     spans: list[tuple[float, float]] = field(default_factory=list)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    answered: set[str] = field(default_factory=set)
+    """The targets of which at least one answer was good."""
     stopped: str | None = None
 
 
@@ -78,7 +80,7 @@ class LoadGenerator:
             probe_uid=self._plan.probe_uid,
             attempt=self._plan.attempt,
             engine_version=version,
-            warm_up=None if warm_up is None else _warm_up_record(warm_up.tally),
+            warm_up=None if warm_up is None else self._warm_up_record(warm_up),
             stages=tuple(stages),
         )
 
@@ -86,8 +88,18 @@ class LoadGenerator:
         warm_up = self._plan.warm_up
         if warm_up is None:
             return None
-        prompts = prompt_lengths(prompt_mix(self._plan.prompt), warm_up.requests, self._plan.seed)
-        return _Run(WARM_UP, warm_up.concurrency, prompts, deadline=float("inf"))
+        # Requests go to the targets in turn, so each one gets the share of one pod.
+        pods = len(self._plan.targets)
+        prompts = prompt_lengths(prompt_mix(self._plan.prompt), pods * warm_up.requests, self._plan.seed)
+        return _Run(WARM_UP, pods * warm_up.concurrency, prompts, deadline=float("inf"))
+
+    def _warm_up_record(self, run: _Run) -> WarmUpRecord:
+        return WarmUpRecord(
+            requests=run.tally.requests,
+            errors=run.tally.errors,
+            errors_by_kind=run.tally.errors_by_kind,
+            cold=tuple(target for target in self._plan.targets if target not in run.answered),
+        )
 
     async def _measure(self, stage: Stage, lag: LagSampler, warm_up: _Run | None) -> StageRecord:
         prompts = prompt_lengths(prompt_mix(self._plan.prompt), stage.requests, self._plan.seed)
@@ -155,6 +167,8 @@ class LoadGenerator:
             return
         reading = read_exchange(exchange)
         run.tally.add(reading)
+        if not reading.outcome.failed:
+            run.answered.add(target)
         self._watch.count(run.name, reading.outcome)
 
 
@@ -172,10 +186,6 @@ async def _all_ended(run: _Run) -> None:
     """Wait for the open requests of a stage; a defect of the generator itself is raised here."""
     while run.tasks:
         await asyncio.gather(*run.tasks)
-
-
-def _warm_up_record(tally: Tally) -> WarmUpRecord:
-    return WarmUpRecord(requests=tally.requests, errors=tally.errors, errors_by_kind=tally.errors_by_kind)
 
 
 def _stage_record(stage: Stage, run: _Run, figures: Figures, duration: float) -> StageRecord:

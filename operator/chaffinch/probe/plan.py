@@ -46,7 +46,7 @@ class ProbePlan(SpecModel):
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**31)] = 1
     """Decides the order of prompt lengths."""
     warm_up: WarmUp | None = None
-    """Requests before the first stage; they count for nothing."""
+    """Requests to each target before the first stage; they count for nothing."""
     stages: Annotated[tuple[Stage, ...], Field(max_length=8)] = ()
     """The stages, in order."""
     gate_stage: str | None = None
@@ -176,7 +176,8 @@ def prompt_mix(prompt: Prompt) -> tuple[tuple[int, int], ...]:
 def longest_seconds(plan: ProbePlan) -> int:
     """Return the longest time that a plan can take, in seconds.
 
-    The warm-up has no timeout of its own: it takes at most as long as if every request timed out.
+    The warm-up has no timeout of its own: it takes at most as long as if every request timed out. Its
+    targets are warmed side by side.
     """
     stages = sum(duration_seconds(stage.timeout) for stage in plan.stages)
     if plan.warm_up is None:

@@ -13,6 +13,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from chaffinch.api.v1alpha1.common import Count, Name, ShortText, SpecModel, Word
 from chaffinch.api.v1alpha1.measurement import Sketch, Sketches
 from chaffinch.api.v1alpha1.probe import ProbeResult, SelfCheck, StageResult
+from chaffinch.probe.plan import Target
 
 MAX_RESULT_BYTES = 256 * 1024
 """A reader takes no more than this from a worker."""
@@ -33,6 +34,8 @@ class WarmUpRecord(SpecModel):
     """Those of them that failed."""
     errors_by_kind: ErrorsByKind = Field(default_factory=dict)
     """The failed ones by kind of failure."""
+    cold: Annotated[tuple[Target, ...], Field(max_length=64)] = ()
+    """The targets that have not answered one request well."""
 
 
 class GeneratorFigures(SpecModel):
@@ -133,7 +136,8 @@ def status_result(record: ProbeRecord) -> ProbeResult:
 def warm_up_problem(record: ProbeRecord) -> str | None:
     """Say why the targets are not warm after a run, or None if they are.
 
-    A single failure leaves a server warm; a warm-up of which half failed has warmed nothing.
+    A single failure leaves a server warm; a warm-up of which half failed has warmed nothing, and a
+    server that has answered nothing well is not warm, however well the others did.
     """
     warm_up = record.warm_up
     if warm_up is None or warm_up.requests == 0:
@@ -141,6 +145,8 @@ def warm_up_problem(record: ProbeRecord) -> str | None:
     if warm_up.errors * 2 >= warm_up.requests:
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(warm_up.errors_by_kind.items()))
         return f"{warm_up.errors} of {warm_up.requests} warm-up requests failed ({kinds})"
+    if warm_up.cold:
+        return f"no warm-up request went well at {', '.join(warm_up.cold[:4])}"
     return None
 
 

@@ -93,6 +93,26 @@ async def test_a_plan_with_no_stages_only_warms_up() -> None:
     assert (record.warm_up, record.stages) == (WarmUpRecord(requests=4, errors=0), ())
 
 
+async def test_each_target_gets_the_whole_warm_up_at_the_whole_concurrency() -> None:
+    async with FakeEngine(ttft=0.1) as one, FakeEngine(ttft=0.1) as two, FakeEngine(ttft=0.1) as three:
+        warming = plan(one, two, three, warm_up=WarmUp(requests=6, concurrency=2), stages=(), gate_stage=None)
+        record = await run(warming)
+    assert record.warm_up == WarmUpRecord(requests=18, errors=0)
+    engines = (one, two, three)
+    assert [(len(engine.prompts), engine.open_at_start[:2]) for engine in engines] == [(6, [1, 2])] * 3
+
+
+async def test_a_warm_up_names_the_targets_that_never_answered_well() -> None:
+    async def broken(_: int) -> web.StreamResponse:
+        return web.Response(status=500)
+
+    async with FakeEngine() as one, FakeEngine(fault=broken) as two, FakeEngine() as three:
+        record = await run(plan(one, two, three, stages=(), gate_stage=None))
+        assert record.warm_up == WarmUpRecord(
+            requests=12, errors=4, errors_by_kind={"error_5xx": 4}, cold=(two.url,)
+        )
+
+
 async def test_requests_go_to_the_targets_in_turn() -> None:
     async with FakeEngine() as one, FakeEngine() as two, FakeEngine() as three:
         await run(plan(one, two, three, warm_up=None, stages=(stage("gate", concurrency=2, requests=30),)))

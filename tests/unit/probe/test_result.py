@@ -102,13 +102,17 @@ WARM = {
         WarmUpRecord(requests=20, errors=10, errors_by_kind={"error_cut": 3, "error_5xx": 7}),
         "10 of 20 warm-up requests failed (error_5xx 7, error_cut 3)",
     ),
+    "two targets never answered": (
+        WarmUpRecord(requests=20, errors=5, cold=("http://10.0.0.2:8000", "http://10.0.0.3:8000")),
+        "no warm-up request went well at http://10.0.0.2:8000, http://10.0.0.3:8000",
+    ),
     "none ended": (WarmUpRecord(requests=0, errors=0), "no warm-up request ended"),
     "there was none": (None, "no warm-up request ended"),
 }
 
 
 @pytest.mark.parametrize(("warm_up", "want"), WARM.values(), ids=WARM)
-def test_a_target_is_warm_if_most_of_the_warm_up_went_well(
+def test_targets_are_warm_if_most_of_the_warm_up_went_well_on_each_of_them(
     warm_up: WarmUpRecord | None, want: str | None
 ) -> None:
     assert warm_up_problem(RECORD.model_copy(update={"warm_up": warm_up})) == want

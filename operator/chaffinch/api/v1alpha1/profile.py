@@ -25,9 +25,9 @@ class WarmUp(SpecModel):
     """Requests that count for nothing: they load kernels and caches."""
 
     requests: Annotated[int, Field(strict=True, ge=1, le=10_000)]
-    """How many requests."""
+    """How many requests each pod gets."""
     concurrency: Annotated[int, Field(strict=True, ge=1, le=256)]
-    """How many of them at once."""
+    """How many of them each pod gets at once."""
 
 
 class Stage(SpecModel):

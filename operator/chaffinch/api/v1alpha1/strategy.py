@@ -34,7 +34,7 @@ class WarmUpStep:
     Attributes:
         name: Name of the step.
         requests: How many requests each pod gets.
-        concurrency: How many of them at once.
+        concurrency: How many of them each pod gets at once.
     """
 
     name: str
