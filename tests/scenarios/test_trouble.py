@@ -110,6 +110,14 @@ def test_failed_reads_change_nothing() -> None:
     operator.run(900, until=healthy)
 
 
+def test_failed_reads_are_no_change_of_a_healthy_rollout() -> None:
+    operator = serving_v1()
+    status, writes = operator.status, operator.writes
+    operator.world.problems = ("the API server did not answer",)
+    operator.run(60)
+    assert (operator.status, operator.writes) == (status, writes)
+
+
 def test_a_taken_name_stalls_and_nothing_else_is_written() -> None:
     operator = serving_v1()
     operator.world.taken = ("Service/chat",)

@@ -1,3 +1,9 @@
+"""The objects of an engine, against files that were reviewed.
+
+A change is accepted by writing the files anew, and reviewing them:
+``PYTHONPATH=operator:tests python -m unit.domain.test_manifests``.
+"""
+
 from __future__ import annotations
 
 import json
@@ -114,3 +120,8 @@ def test_typed_arguments_become_flags(args: dict[str, object], want: list[str]) 
         "--seed=1",
         "--swap-space=2",
     ]
+
+
+if __name__ == "__main__":
+    for file, manifest in MANIFESTS.items():
+        (GOLDEN / f"{file}.json").write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n")
