@@ -18,16 +18,16 @@ import pytest
 from aiohttp import web
 
 from chaffinch.adapters.prometheus import PrometheusEvidence
-from chaffinch.domain.block_vector import CHECKSUM, BlockVector
+from chaffinch.domain.block_vector import CHECKSUM, HORIZON_SECONDS, BlockVector
 from chaffinch.domain.evidence import Evidence, LatencyMetric, NoEvidence, Problem
-from chaffinch.domain.grid import EDGE_COUNT, OVERFLOW
+from chaffinch.domain.grid import OVERFLOW, bucket_of
 from chaffinch.ports.evidence import EvidenceQuestion
 from localcluster import Settings
 from localcluster.programs import folder_for
 from unit.domain.scrapes import CANDIDATE, STABLE, both, vector
 
 DEADLINE_SECONDS = 60
-EVERY_EDGE = tuple(range(EDGE_COUNT))
+EVERY_EDGE = tuple(range(bucket_of(HORIZON_SECONDS)))
 
 
 def program() -> str | None:

@@ -1,9 +1,10 @@
 """Reads evidence about live traffic from Prometheus, as raw samples.
 
-Two range selectors per question: the minutes after the step's start, and the last ones. Functions such
-as ``increase()`` are not used: they extrapolate, fill gaps and hide resets, and a verdict needs the
-counts that were counted. The reply is read here and not by a client library, which would drop the
-warnings that say that a reply is incomplete.
+Two range selectors per question: the minutes after the step's start, and the last ones. If nothing was
+scraped in the former, because Prometheus was away, the minutes after them are asked for, and so on: the
+evidence then begins later. Functions such as ``increase()`` are not used: they extrapolate, fill gaps
+and hide resets, and a verdict needs the counts that were counted. The reply is read here and not by a
+client library, which would drop the warnings that say that a reply is incomplete.
 
 Everything that can go wrong is :class:`~chaffinch.domain.evidence.NoEvidence` with a fixed text; no byte of
 a reply leaves this module otherwise.
@@ -50,6 +51,19 @@ _MOST_KNOWN_STARTS = 256
 
 
 @dataclass(frozen=True, slots=True)
+class _Start:
+    """What is known for good about a step's start.
+
+    Attributes:
+        after: Nothing whole was scraped in the step before.
+        found: The first that was scraped since then, by agent; None if that isn't known yet.
+    """
+
+    after: datetime
+    found: Mapping[str, Snapshot] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """What a reply may cost before it is refused.
 
@@ -71,7 +85,7 @@ class PrometheusEvidence:
         """Prepare to ask the Prometheus at ``url`` (scheme, host, port and an optional path)."""
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._limits = limits or Limits()
-        self._known_starts: dict[tuple[str, int, Arms, datetime], Mapping[str, Snapshot]] = {}
+        self._known_starts: dict[tuple[str, int, Arms, datetime], _Start] = {}
         # No redirects and no proxies from the environment: only the configured address is asked. No
         # compression: a reply's size is then what arrives, and nothing can unfold in memory.
         self._client = httpx.AsyncClient(
@@ -103,17 +117,19 @@ class PrometheusEvidence:
 
     async def _starts(self, question: EvidenceQuestion, arms: Arms) -> Mapping[str, Snapshot]:
         key = (question.rollout_uid, question.attempt, arms, question.since)
-        if key in self._known_starts:
-            return self._known_starts[key]
-        at = min(question.since + START_WINDOW, question.now)
-        series = await self._series(question, at, START_WINDOW)
-        starts = await asyncio.to_thread(starts_of, arms, question.since, series)
-        if starts and question.now > question.since + START_WINDOW + _SETTLED:
+        known = self._known_starts.get(key, _Start(question.since))
+        while known.found is None:
+            end = known.after + START_WINDOW
+            series = await self._series(question, min(end, question.now), START_WINDOW)
+            starts = await asyncio.to_thread(starts_of, arms, question.since, series)
+            if question.now <= end + _SETTLED:
+                return starts
             # The past does not change any more, and reading it again each time is most of the cost.
+            known = _Start(known.after, starts) if starts else _Start(end)
             while len(self._known_starts) >= _MOST_KNOWN_STARTS:
                 del self._known_starts[next(iter(self._known_starts))]
-            self._known_starts[key] = starts
-        return starts
+            self._known_starts[key] = known
+        return known.found
 
     async def _series(
         self, question: EvidenceQuestion, at: datetime, reach: timedelta

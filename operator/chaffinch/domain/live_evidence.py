@@ -3,9 +3,9 @@
 Each scrape of an agent gives one :class:`~chaffinch.domain.block_vector.BlockVector` per revision. A scrape
 counts when the vectors of all revisions that were asked about are whole (their checksums hold). What
 an agent counted within the step is its newest such scrape minus the one in which the step's first
-block had not been counted yet; an agent whose vectors began within the step counts from zero. An agent
-for which the start is not known is left out, with both of its arms, so that the arms stay
-comparable. Agents are added up, at the edges that all of them have, and only up to the horizon: a router
+block had not been counted yet, or minus the first one that there is of the step, if it was scraped only
+later; an agent whose vectors began within the step counts from zero. An agent for which the start is
+not known is left out, with both of its arms, so that the arms stay comparable. Agents are added up, at the edges that all of them have, and only up to the horizon: a router
 stops waiting for an answer there, so what it counts at later edges is no latency.
 """
 
@@ -75,10 +75,13 @@ def first_block_of(since: datetime) -> int:
 def starts_of(arms: Arms, since: datetime, series: Iterable[CountSeries]) -> dict[str, Snapshot]:
     """Return, by agent, what had been counted when the step started: all blocks before its first.
 
+    What the scrapes that are missing would have shown cannot be had any more. Then evidence begins with
+    the first scrape that there is.
+
     Args:
         arms: Whose requests.
         since: When the step started.
-        series: What was scraped in the minutes after that.
+        series: What was scraped in some minutes after that.
 
     Raises:
         UnusableReplyError: If the series hold something that cannot be.

@@ -116,7 +116,7 @@ async def test_it_asks_for_raw_samples_of_both_arms_after_the_start_and_now() ->
         asked.append(
             (request.method, request.headers["accept-encoding"], str(form["query"]), str(form["time"]))
         )
-        return await by_window(NOTHING_AT_START, respond(scrapes().reply()))(request)
+        return await respond(scrapes(at=float(str(form["time"])) - 2).reply())(request)
 
     assert isinstance(await ask(answer), Evidence)
     metrics = (
@@ -155,6 +155,36 @@ async def test_a_start_that_is_past_is_read_once() -> None:
         assert isinstance(other, Evidence)
         await source.aclose()
     assert asked == ["[150s]", "[90s]", "[90s]", "[90s]", "[150s]", "[90s]"]
+
+
+async def test_a_start_that_was_never_scraped_is_replaced_by_the_first_scrape_after_it() -> None:
+    late = both(vector(first=B - 9, block=B + 20, ok=200), vector(first=B - 9, block=B + 20, ok=200))
+    new = both(vector(first=B - 9, block=B + 35, ok=600), vector(first=B - 9, block=B + 35, ok=600))
+    asked: list[tuple[str, float]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        window, end = str(form["query"]).rpartition("}")[2], float(str(form["time"])) - B * 10
+        asked.append((window, end))
+        taken = Scrapes()
+        if window == "[90s]":
+            taken.add("a", B * 10 + end - 2, new)
+        elif end >= 300:  # Prometheus came back within the third window
+            taken.add("a", B * 10 + 301, late)
+        return web.json_response(taken.reply())
+
+    since = B * 10 - 10.0  # so that the third window ends at 440
+    question = replace(QUESTION, since=datetime.fromtimestamp(since, UTC))
+    async with prometheus(answer) as url:
+        source = PrometheusEvidence(url)
+        early = await source.live(replace(question, now=datetime.fromtimestamp(B * 10 + 300.0, UTC)))
+        assert isinstance(early, NoEvidence)
+        for now in (400.0, 480.0, 485.0):
+            answered = await source.live(replace(question, now=datetime.fromtimestamp(B * 10 + now, UTC)))
+            assert isinstance(answered, Evidence)
+            assert answered.candidate.requests == 400
+        await source.aclose()
+    assert [end for window, end in asked if window == "[150s]"] == [140, 290, 290, 400, 440]
 
 
 def reply_of(value: object) -> object:
