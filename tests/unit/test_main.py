@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from chaffinch.__main__ import FAILED, USAGE, main
+
+REQUIRED = {
+    "CHAFFINCH_PROMETHEUS_URL": "http://prometheus.monitoring:9090",
+    "CHAFFINCH_IMAGE": "chaffinch:1",
+    "CHAFFINCH_ENVOY_IMAGE": "envoy:1",
+}
+
+
+@pytest.fixture(autouse=True)
+def outside_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    # main() configures the root logger, which would otherwise take the records away from pytest.
+    monkeypatch.setattr("chaffinch.__main__.configure", lambda level, style: None)
+
+
+def test_without_settings_one_line_names_them_and_the_exit_code_is_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main() == USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: the settings cannot be used: set CHAFFINCH_PROMETHEUS_URL: ")
+
+
+def test_without_an_api_server_one_line_names_the_remedy_and_the_exit_code_is_1(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in REQUIRED.items():
+        monkeypatch.setenv(name, value)
+    with caplog.at_level(logging.ERROR, "chaffinch"):
+        assert main() == FAILED
+    (line,) = caplog.messages
+    assert line.startswith(
+        "no way to a Kubernetes API server: run in a pod with a ServiceAccount, or set KUBE"
+    )
