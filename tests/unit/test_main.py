@@ -18,7 +18,7 @@ def outside_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     # main() configures the root logger, which would otherwise take the records away from pytest.
-    monkeypatch.setattr("chaffinch.__main__.configure", lambda level, style: None)
+    monkeypatch.setattr("chaffinch.__main__.configure", lambda *_: None)
 
 
 def test_without_settings_one_line_names_them_and_the_exit_code_is_2(
