@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 _ROLLOUT = ("rollout_namespace", "rollout")
+_BASELINE = ("baseline_namespace", "baseline", "baseline_version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,68 +48,47 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        registry = self.registry
         self._passes = Counter(
-            "chaffinch_passes", "Looks at one object.", ("kind", "outcome"), registry=registry
-        )
-        self._pass_seconds = Histogram(
-            "chaffinch_pass_seconds", "How long a look took.", ("kind",), buckets=_SECONDS, registry=registry
+            "chaffinch_passes", "Looks at one object.", ("kind", "outcome"), registry=self.registry
         )
         self._requests = Counter(
             "chaffinch_kubernetes_requests",
             "Requests to the API server.",
             ("verb", "kind", "code"),
-            registry=registry,
+            registry=self.registry,
         )
-        self._request_seconds = Histogram(
-            "chaffinch_kubernetes_request_seconds",
-            "How long they took.",
-            ("verb",),
-            buckets=_SECONDS,
-            registry=registry,
+        self._pass_seconds = self._seconds("chaffinch_pass_seconds", "How long a look took.", "kind")
+        self._request_seconds = self._seconds(
+            "chaffinch_kubernetes_request_seconds", "How long requests to the API server took.", "verb"
         )
-        self._phase = Gauge(
-            "chaffinch_rollout_phase",
-            "1 for the phase of a rollout.",
-            (*_ROLLOUT, "phase"),
-            registry=registry,
+        self._phase = self._gauge("chaffinch_rollout_phase", "1 for its phase.", *_ROLLOUT, "phase")
+        self._stage = self._gauge("chaffinch_rollout_stage", "1 for its stage.", *_ROLLOUT, "stage")
+        self._weight = self._gauge(
+            "chaffinch_rollout_canary_weight_ratio", "Share of the traffic for the canary.", *_ROLLOUT
         )
-        self._stage = Gauge(
-            "chaffinch_rollout_stage",
-            "1 for the stage of a rollout.",
-            (*_ROLLOUT, "stage"),
-            registry=registry,
-        )
-        self._weight = Gauge(
-            "chaffinch_rollout_canary_weight_ratio",
-            "Share of the traffic that the canary shall get.",
-            _ROLLOUT,
-            registry=registry,
-        )
-        self._objective = Gauge(
+        self._objective = self._gauge(
             "chaffinch_objective_value",
-            "Newest value of an objective: seconds of a latency, a share of an error rate.",
-            (*_ROLLOUT, "objective", "arm"),
-            registry=registry,
+            "Newest value: seconds of a latency, a share of an error rate.",
+            *(*_ROLLOUT, "objective", "arm"),
         )
-        self.baseline_latency = Gauge(
+        self.baseline_latency = self._gauge(
             "chaffinch_baseline_latency_seconds",
             "Quantiles of the gate stage of a frozen baseline.",
-            ("baseline_namespace", "baseline", "baseline_version", "metric", "quantile"),
-            registry=registry,
+            *(*_BASELINE, "metric", "quantile"),
         )
-        self.baseline_errors = Gauge(
+        self.baseline_errors = self._gauge(
             "chaffinch_baseline_error_ratio",
             "Share of failed requests in the gate stage of a frozen baseline.",
-            ("baseline_namespace", "baseline", "baseline_version"),
-            registry=registry,
+            *_BASELINE,
         )
-        self._lease_left = Gauge(
-            "chaffinch_lease_seconds_left", "For how long this process leads.", registry=registry
-        )
-        self._lease_epoch = Gauge(
-            "chaffinch_lease_epoch", "Term of leadership; 0 without one.", registry=registry
-        )
+        self._lease_left = self._gauge("chaffinch_lease_seconds_left", "For how long this process leads.")
+        self._lease_epoch = self._gauge("chaffinch_lease_epoch", "Term of leadership; 0 without one.")
+
+    def _gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
+        return Gauge(name, meaning, labels, registry=self.registry)
+
+    def _seconds(self, name: str, meaning: str, label: str) -> Histogram:
+        return Histogram(name, meaning, (label,), buckets=_SECONDS, registry=self.registry)
 
     def follow_lease(self, seconds_left: Callable[[], float], epoch: Callable[[], float]) -> None:
         """Publish the Lease; both functions are asked at each scrape."""
