@@ -97,8 +97,8 @@ class Play:
         started = time.monotonic()
         self._kubectl.apply(load_probe(FIRST, "chat-baseline", profile=PROFILE))
         probe = self._kubectl.until(
-            "loadprobe", "chat-baseline", lambda found: has_condition(found, "Succeeded", "True"),
-            seconds=_PROBE_SECONDS, what="Succeeded",
+            "loadprobe", "chat-baseline", lambda found: has_condition(found, "Complete", "True"),
+            seconds=_PROBE_SECONDS, what="Complete",
         )  # fmt: skip
         manifest = self._folder / "baseline-chat-v1.yaml"
         name, version = BASELINE

@@ -62,8 +62,8 @@ def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
     """Probe the stable version and freeze the result, as the README says; return the manifest."""
     story.kubectl.apply(load_probe(service, "chat-baseline", profile="smoke/v1"))
     story.kubectl.until(
-        "loadprobe", "chat-baseline", lambda found: has_condition(found, "Succeeded", "True"),
-        seconds=180, what="Succeeded",
+        "loadprobe", "chat-baseline", lambda found: has_condition(found, "Complete", "True"),
+        seconds=180, what="Complete",
     )  # fmt: skip
     path = story.folder / "baseline.yaml"
     chaffinch(
