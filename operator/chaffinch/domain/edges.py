@@ -1,8 +1,16 @@
 """Chooses the edges of the global grid at which routers export their latency histograms.
 
-Exporting all 547 would cost Prometheus some 2,000 series per arm and router. Fine edges (every one of
-the grid) are needed only around the latencies that are judged; elsewhere every fifth one, a factor of
-about 1.13, is enough to draw a distribution.
+A verdict is exact at exported edges, and blind elsewhere. What it needs:
+
+* a ``max`` needs every edge around it (fine), and between them its quantile;
+* a ``maxRegression`` compares edges that lie its margin apart, two buckets or so, near a quantile that
+  nobody knows beforehand: it needs every edge up to where a ``max`` decides anyway;
+* what no objective gates needs a picture only: every eighth edge (coarse, a factor of 1.22). No harm, a
+  ratio of 16 buckets, can be seen from those too, so they are exported everywhere.
+
+Measured with two routers, two arms and two scrapes per reply: all 451 edges of both latencies are 5,488
+series, 2.2 MB and 100 ms of reading. With a ``max`` of 500 ms and a ``maxRegression`` for TTFT only they
+are 2,944 series, 1.2 MB and 50 ms; with the ``max`` alone 1,760 series, 0.7 MB and 33 ms.
 """
 
 from __future__ import annotations
@@ -18,24 +26,26 @@ from chaffinch.domain.grid import EDGES_SECONDS, bucket_of
 
 _EDGES = bisect_right(EDGES_SECONDS, HORIZON_SECONDS)
 """How many edges of the grid there are up to the horizon; later ones can't be counted at."""
-_COARSE = 5
-_BELOW = 1 / 16
+_COARSE = 8
+_BELOW = 1 / 8
 _ABOVE = 4
 
 
 def edges_of(objectives: Sequence[Objective], metric: LatencyMetric) -> tuple[int, ...]:
     """Return the indices of the exported edges, rising.
 
-    With a ``max`` for the metric, edges are fine from 1/16 of the smallest to 4 times the largest one.
-    Without, nothing is known about the scale, and they are fine everywhere.
-
     Args:
         objectives: The objectives in force.
         metric: TTFT or E2E.
     """
-    limits = [latency_seconds(each.max) for each in objectives if each.metric.value == metric and each.max]
+    gated = [each for each in objectives if each.metric.value == metric]
+    limits = [latency_seconds(each.max) for each in gated if each.max]
+    fine = _fine(limits, compared=any(each.max_regression for each in gated))
+    return tuple(edge for edge in range(_EDGES) if edge in fine or edge % _COARSE == 0)
+
+
+def _fine(limits: Sequence[float], *, compared: bool) -> range:
     if not limits:
-        return tuple(range(_EDGES))
-    low = bucket_of(max(min(limits) * _BELOW, EDGES_SECONDS[0]))
-    high = bucket_of(max(limits) * _ABOVE)
-    return tuple(i for i in range(_EDGES) if low <= i <= high or i % _COARSE == 0)
+        return range(_EDGES if compared else 0)
+    lowest = 0 if compared else bucket_of(min(limits) * _BELOW)
+    return range(lowest, bucket_of(max(limits) * _ABOVE) + 1)
