@@ -25,13 +25,14 @@ help: ## List the targets
 .PHONY: setup
 setup: $(VENV)/ready ## Create the virtual environment with every dependency pinned by hash
 
-$(VENV)/ready: requirements/dev.txt
+$(VENV)/ready: requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "==> virtual environment (about a minute, once)"
 	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
 	  || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y python3-venv >/dev/null && $(PYTHON) -m venv --clear $(VENV); } \
 	  || { echo "error: Python's venv module is missing; run as root: apt-get install python3-venv" >&2; exit 2; }
 	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: demo

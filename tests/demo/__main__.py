@@ -44,7 +44,7 @@ def main() -> int:
 def _prepare(screen: Screen) -> None:
     screen.scene("install", "Chaffinch is installed with its Helm chart.")
     kubectl = Kubectl(NAMESPACE)
-    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=90s")
+    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
     install()
     kubectl.run("create", "namespace", NAMESPACE)
     screen.command("helm list", kubectl.run("get", "deployments", "--all-namespaces"))
