@@ -1,10 +1,12 @@
 """Reads evidence about live traffic from Prometheus, as raw samples.
 
-Two range selectors per question: the minutes after the step's start, and the last ones. If nothing was
+Two spans of time per question: the minutes after the step's start, and the last ones. If nothing was
 scraped in the former, because Prometheus was away, the minutes after them are asked for, and so on: the
-evidence then begins later. Functions such as ``increase()`` are not used: they extrapolate, fill gaps
-and hide resets, and a verdict needs the counts that were counted. The reply is read here and not by a
-client library, which would drop the warnings that say that a reply is incomplete.
+evidence then begins later. Each is asked for twice by range selectors: for the block index alone, and
+then for all counters within the span of the few scrapes that are needed. Functions such as ``increase()``
+are not used: they extrapolate, fill gaps and hide resets, and a verdict needs the counts that were
+counted. The reply is read here and not by a client library, which would drop the warnings that say that
+a reply is incomplete.
 
 Everything that can go wrong is :class:`~chaffinch.domain.evidence.NoEvidence` with a fixed text; no byte of
 a reply leaves this module otherwise.
@@ -16,14 +18,23 @@ import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import httpx
 
 from chaffinch.domain.block_vector import BLOCK_ID, CHECKSUM, E2E, FIRST_BLOCK_ID, LEFT, REQUESTS, TTFT
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
-from chaffinch.domain.live_evidence import Arms, Snapshot, evidence_of, starts_of
+from chaffinch.domain.live_evidence import (
+    Arms,
+    Scrapes,
+    Snapshot,
+    evidence_of,
+    first_block_of,
+    scrapes_of,
+    starts_of,
+)
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
+from chaffinch.domain.scrape_index import first_scrapes, newest_scrapes
 from chaffinch.ports.evidence import EvidenceQuestion
 
 START_WINDOW = timedelta(seconds=150)
@@ -31,19 +42,18 @@ START_WINDOW = timedelta(seconds=150)
 END_WINDOW = timedelta(seconds=90)
 """How far back the newest scrape may be."""
 
-_METRICS = "|".join(
-    (
-        REQUESTS,
-        f"{TTFT}_bucket",
-        f"{TTFT}_count",
-        f"{E2E}_bucket",
-        f"{E2E}_count",
-        f"{LEFT}_bucket",
-        f"{LEFT}_count",
-        BLOCK_ID,
-        FIRST_BLOCK_ID,
-        CHECKSUM,
-    )
+_INDEX = (BLOCK_ID,)
+_METRICS = (
+    REQUESTS,
+    f"{TTFT}_bucket",
+    f"{TTFT}_count",
+    f"{E2E}_bucket",
+    f"{E2E}_count",
+    f"{LEFT}_bucket",
+    f"{LEFT}_count",
+    BLOCK_ID,
+    FIRST_BLOCK_ID,
+    CHECKSUM,
 )
 
 _SETTLED = timedelta(seconds=30)
@@ -112,16 +122,20 @@ class PrometheusEvidence:
     async def _read(self, question: EvidenceQuestion) -> Evidence:
         arms = Arms(question.candidate, question.stable)
         starts = await self._starts(question, arms)
-        at_end = await self._series(question, question.now, END_WINDOW)
-        return await asyncio.to_thread(evidence_of, arms, question.since, starts, at_end)
+        window = _until(question.now, END_WINDOW)
+        index = await self._series(question, _INDEX, window)
+        ends = await self._scrapes(question, arms, newest_scrapes(index), window)
+        return await asyncio.to_thread(evidence_of, arms, question.since, starts, ends)
 
     async def _starts(self, question: EvidenceQuestion, arms: Arms) -> Mapping[str, Snapshot]:
         key = (question.rollout_uid, question.attempt, arms, question.since)
         known = self._known_starts.get(key, _Start(question.since))
         while known.found is None:
             end = known.after + START_WINDOW
-            series = await self._series(question, min(end, question.now), START_WINDOW)
-            starts = await asyncio.to_thread(starts_of, arms, question.since, series)
+            window = _until(min(end, question.now), START_WINDOW)
+            index = await self._series(question, _INDEX, window)
+            first = first_scrapes(index, arms.revisions, first_block_of(question.since) - 1)
+            starts = starts_of(question.since, await self._scrapes(question, arms, first, window))
             if question.now <= end + _SETTLED:
                 return starts
             # The past does not change any more, and reading it again each time is most of the cost.
@@ -131,11 +145,23 @@ class PrometheusEvidence:
             self._known_starts[key] = known
         return known.found
 
+    async def _scrapes(
+        self, question: EvidenceQuestion, arms: Arms, few: Window | None, every: Window
+    ) -> Mapping[str, Scrapes]:
+        """Read the few scrapes that are needed; all of them if an agent has no whole one among those."""
+        if few is None:
+            return {}
+        scrapes = await self._decoded(question, arms, few)
+        return scrapes if all(scrapes.values()) else await self._decoded(question, arms, every)
+
+    async def _decoded(self, question: EvidenceQuestion, arms: Arms, window: Window) -> Mapping[str, Scrapes]:
+        series = await self._series(question, _METRICS, window)
+        return await asyncio.to_thread(scrapes_of, series, arms.revisions)
+
     async def _series(
-        self, question: EvidenceQuestion, at: datetime, reach: timedelta
+        self, question: EvidenceQuestion, metrics: tuple[str, ...], window: Window
     ) -> tuple[CountSeries, ...]:
-        end = at.astimezone(UTC).timestamp()
-        form = {"query": selector(question, reach), "time": f"{end:.3f}"}
+        form = {"query": selector(question, metrics, window), "time": f"{window.end:.3f}"}
         try:
             async with asyncio.timeout(self._limits.seconds):
                 body = await self._body(form)
@@ -144,7 +170,7 @@ class PrometheusEvidence:
         except (httpx.HTTPError, httpx.StreamError, OSError):
             raise _unavailable("Prometheus cannot be reached, or broke off its answer") from None
         # A large reply takes a while to read, and other rollouts must not wait for it.
-        return await asyncio.to_thread(read_matrix, body, Window(end - reach.total_seconds(), end))
+        return await asyncio.to_thread(read_matrix, body, window)
 
     async def _body(self, form: dict[str, str]) -> bytes:
         async with self._client.stream("POST", self._url, data=form) as response:
@@ -157,23 +183,27 @@ class PrometheusEvidence:
             return bytes(body)
 
 
-def selector(question: EvidenceQuestion, reach: timedelta) -> str:
-    """Return the range selector of a question: every counter of both arms, and of nothing else."""
+def selector(question: EvidenceQuestion, metrics: tuple[str, ...], window: Window) -> str:
+    """Return the range selector of a question: these metrics of both arms, and of nothing else."""
     revisions = sorted(Arms(question.candidate, question.stable).revisions)
     matchers = ",".join(
         (
-            f'__name__=~"{_METRICS}"',
+            f'__name__=~"{"|".join(metrics)}"',
             f'rollout_uid="{escaped(question.rollout_uid)}"',
             f'attempt="{question.attempt}"',
             f'revision=~"{"|".join(escaped(re.escape(revision)) for revision in revisions)}"',
         )
     )
-    return f"{{{matchers}}}[{int(reach.total_seconds())}s]"
+    return f"{{{matchers}}}[{round((window.end - window.start) * 1000)}ms]"
 
 
 def escaped(text: str) -> str:
     """Return a text as it stands between the double quotes of a PromQL string."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _until(end: datetime, reach: timedelta) -> Window:
+    return Window((end - reach).timestamp(), end.timestamp())
 
 
 def _refuse_all_but_json(response: httpx.Response) -> None:

@@ -5,8 +5,9 @@ counts when the vectors of all revisions that were asked about are whole (their 
 an agent counted within the step is its newest such scrape minus the one in which the step's first
 block had not been counted yet, or minus the first one that there is of the step, if it was scraped only
 later; an agent whose vectors began within the step counts from zero. An agent for which the start is
-not known is left out, with both of its arms, so that the arms stay comparable. Agents are added up, at the edges that all of them have, and only up to the horizon: a router
-stops waiting for an answer there, so what it counts at later edges is no latency.
+not known is left out, with both of its arms, so that the arms stay comparable. Agents are added up, at
+the edges that all of them have, and only up to the horizon: a router stops waiting for an answer there,
+so what it counts at later edges is no latency.
 """
 
 from __future__ import annotations
@@ -72,31 +73,27 @@ def first_block_of(since: datetime) -> int:
     return math.ceil(since.timestamp() / BLOCK_SECONDS)
 
 
-def starts_of(arms: Arms, since: datetime, series: Iterable[CountSeries]) -> dict[str, Snapshot]:
+def starts_of(since: datetime, scrapes: Mapping[str, Scrapes]) -> dict[str, Snapshot]:
     """Return, by agent, what had been counted when the step started: all blocks before its first.
 
     What the scrapes that are missing would have shown cannot be had any more. Then evidence begins with
     the first scrape that there is.
 
     Args:
-        arms: Whose requests.
         since: When the step started.
-        series: What was scraped in some minutes after that.
-
-    Raises:
-        UnusableReplyError: If the series hold something that cannot be.
+        scrapes: What was scraped in some minutes after that, by agent.
     """
     needed = first_block_of(since) - 1
     starts = {}
-    for agent, scrapes in scrapes_of(series, arms.revisions).items():
-        counted = [scrapes[at] for at in sorted(scrapes) if _counted_to(scrapes[at]) >= needed]
+    for agent, whole in scrapes.items():
+        counted = [whole[at] for at in sorted(whole) if _counted_to(whole[at]) >= needed]
         if counted:
             starts[agent] = counted[0]
     return starts
 
 
 def evidence_of(
-    arms: Arms, since: datetime, starts: Mapping[str, Snapshot], at_end: Iterable[CountSeries]
+    arms: Arms, since: datetime, starts: Mapping[str, Snapshot], ends: Mapping[str, Scrapes]
 ) -> Evidence:
     """Return both arms since the step's start.
 
@@ -104,12 +101,11 @@ def evidence_of(
         arms: Whose requests.
         since: When the step started.
         starts: What :func:`starts_of` gave.
-        at_end: What was scraped last.
+        ends: What was scraped last, by agent.
 
     Raises:
         UnusableReplyError: If there is nothing to read, or something that cannot be.
     """
-    ends = scrapes_of(at_end, arms.revisions)
     if not ends:
         raise UnusableReplyError(Problem.NO_DATA, "the routers export nothing about this attempt")
     first_block = first_block_of(since)

@@ -14,7 +14,9 @@ import pytest
 from aiohttp import web
 
 from chaffinch.adapters.prometheus import Limits, PrometheusEvidence, escaped, selector
+from chaffinch.domain.block_vector import CHECKSUM, BlockVector
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
+from chaffinch.domain.prometheus_reply import Window
 from chaffinch.domain.verdict import JudgeState, Level, Outcome, Plan, judge
 from chaffinch.ports.evidence import EvidenceQuestion, EvidenceSource
 from unit.domain.scrapes import CANDIDATE, STABLE, Scrapes, both, vector
@@ -54,9 +56,34 @@ def by_window(start: Answer, end: Answer) -> Answer:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         form = await request.post()
-        return await (start if str(form["query"]).endswith("[150s]") else end)(request)
+        return await (start if str(form["query"]).endswith("[150000ms]") else end)(request)
 
     return answer
+
+
+def holding(stored: Scrapes, asked: list[tuple[str, float, float]]) -> Answer:
+    """Answer range selectors as a Prometheus with these scrapes does; note which, from when until when."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        form = await request.post()
+        query, end = str(form["query"]), float(str(form["time"]))
+        names = query.partition('"')[2].partition('"')[0].split("|")
+        start = end - int(query.rpartition("[")[2].removesuffix("ms]")) / 1000
+        asked.append(("index" if len(names) == 1 else "all", start - B * 10, end - B * 10))
+        found = [
+            {**series, "values": values}
+            for series in stored.result()
+            if series["metric"]["__name__"] in names
+            and (values := [value for value in series["values"] if start <= value[0] <= end])
+        ]
+        return web.json_response(Scrapes().reply(data={"resultType": "matrix", "result": found}))
+
+    return answer
+
+
+def alike(first: int, block: int, ok: int) -> dict[str, BlockVector]:
+    one = vector(first=first, block=block, ok=ok)
+    return dict(both(one, one))
 
 
 NOTHING_AT_START = respond(Scrapes().reply())
@@ -108,44 +135,48 @@ async def test_it_is_an_evidence_source() -> None:
     await source.aclose()
 
 
-async def test_it_asks_for_raw_samples_of_both_arms_after_the_start_and_now() -> None:
-    asked: list[tuple[str, str, str, str]] = []
+def test_it_asks_for_raw_samples_of_both_arms() -> None:
+    arms = 'rollout_uid="7d0f",attempt="3",revision=~"0a1b2c3d|9f8e7d6c"'
+    text = selector(QUESTION, ("a", "b"), Window(NOW - 90, NOW))
+    assert text == f'{{__name__=~"a|b",{arms}}}[90000ms]'
 
-    async def answer(request: web.Request) -> web.StreamResponse:
-        form = await request.post()
-        asked.append(
-            (request.method, request.headers["accept-encoding"], str(form["query"]), str(form["time"]))
-        )
-        return await respond(scrapes(at=float(str(form["time"])) - 2).reply())(request)
 
-    assert isinstance(await ask(answer), Evidence)
-    metrics = (
-        "chaffinch_router_requests_total|chaffinch_router_ttft_seconds_bucket|chaffinch_router_ttft_seconds_count|"
-        "chaffinch_router_e2e_seconds_bucket|chaffinch_router_e2e_seconds_count|"
-        "chaffinch_router_left_seconds_bucket|chaffinch_router_left_seconds_count|chaffinch_router_block_id|"
-        "chaffinch_router_first_block_id|chaffinch_router_block_checksum"
-    )
-    arms = f'{{__name__=~"{metrics}",rollout_uid="7d0f",attempt="3",revision=~"0a1b2c3d|9f8e7d6c"}}'
+async def test_of_all_scrapes_it_asks_only_for_the_first_two_and_the_last_two_whole() -> None:
+    stored = Scrapes()
+    for second in range(1, 400, 5):
+        stored.add("a", B * 10 + second, alike(B - 9, B - 2 + second // 10, 100 + second))
+        stored.add("b", B * 10 + second + 1, alike(B - 9, B - 2 + second // 10, 100 + second))
+    asked: list[tuple[str, float, float]] = []
+    answered = await ask(holding(stored, asked))
+    assert isinstance(answered, Evidence)
+    assert answered.candidate.requests == 2 * (396 - 11)
     assert asked == [
-        ("POST", "identity", f"{arms}[150s]", f"{B * 10 + 150}.000"),
-        ("POST", "identity", f"{arms}[90s]", f"{B * 10 + 400}.000"),
+        ("index", 0, 150),
+        ("all", 10.5, 17),
+        ("index", 310, 400),
+        ("all", 390.5, 397),
     ]
 
 
+async def test_only_when_those_are_torn_it_asks_for_all() -> None:
+    stored = Scrapes()
+    for second in range(300, 399, 2):
+        stored.add("a", B * 10 + second, alike(B, B + 33, second))
+    for labels, values in stored.series.items():
+        if dict(labels)["__name__"] == CHECKSUM:
+            values[-1][1] = values[-2][1] = "1"
+    asked: list[tuple[str, float, float]] = []
+    answered = await ask(holding(stored, asked))
+    assert isinstance(answered, Evidence)
+    assert answered.candidate.requests == 394
+    assert asked[-2:] == [("all", 395.5, 398), ("all", 310, 400)]
+
+
 async def test_a_start_that_is_past_is_read_once() -> None:
-    old = both(vector(first=B - 9, block=B - 1, ok=100), vector(first=B - 9, block=B - 1, ok=100))
-    new = both(vector(first=B - 9, block=B + 35, ok=600), vector(first=B - 9, block=B + 35, ok=600))
-    asked: list[str] = []
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        window = str((await request.post())["query"]).rpartition("}")[2]
-        asked.append(window)
-        taken = (
-            Scrapes().add("a", B * 10 + 30, old) if window == "[150s]" else Scrapes().add("a", NOW - 2, new)
-        )
-        return web.json_response(taken.reply())
-
-    async with prometheus(answer) as url:
+    stored = Scrapes().add("a", B * 10 + 30, alike(B - 9, B - 1, 100))
+    stored.add("a", NOW - 2, alike(B - 9, B + 35, 600))
+    asked: list[tuple[str, float, float]] = []
+    async with prometheus(holding(stored, asked)) as url:
         source = PrometheusEvidence(url)
         for _ in range(3):
             answered = await source.live(QUESTION)
@@ -154,37 +185,34 @@ async def test_a_start_that_is_past_is_read_once() -> None:
         other = await source.live(replace(QUESTION, attempt=4))
         assert isinstance(other, Evidence)
         await source.aclose()
-    assert asked == ["[150s]", "[90s]", "[90s]", "[90s]", "[150s]", "[90s]"]
+    assert [start == 0 for what, start, _ in asked if what == "index"] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 async def test_a_start_that_was_never_scraped_is_replaced_by_the_first_scrape_after_it() -> None:
-    late = both(vector(first=B - 9, block=B + 20, ok=200), vector(first=B - 9, block=B + 20, ok=200))
-    new = both(vector(first=B - 9, block=B + 35, ok=600), vector(first=B - 9, block=B + 35, ok=600))
-    asked: list[tuple[str, float]] = []
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        form = await request.post()
-        window, end = str(form["query"]).rpartition("}")[2], float(str(form["time"])) - B * 10
-        asked.append((window, end))
-        taken = Scrapes()
-        if window == "[90s]":
-            taken.add("a", B * 10 + end - 2, new)
-        elif end >= 300:  # Prometheus came back within the third window
-            taken.add("a", B * 10 + 301, late)
-        return web.json_response(taken.reply())
-
-    since = B * 10 - 10.0  # so that the third window ends at 440
-    question = replace(QUESTION, since=datetime.fromtimestamp(since, UTC))
-    async with prometheus(answer) as url:
+    stored = Scrapes().add("a", B * 10 + 301, alike(B - 9, B + 20, 200))
+    for now in (398, 478, 483):
+        stored.add("a", B * 10 + now, alike(B - 9, B + 30 + now // 100, 600))
+    question = replace(QUESTION, since=datetime.fromtimestamp(B * 10 - 10.0, UTC))
+    asked: list[tuple[str, float, float]] = []
+    async with prometheus(holding(stored, asked)) as url:
         source = PrometheusEvidence(url)
         early = await source.live(replace(question, now=datetime.fromtimestamp(B * 10 + 300.0, UTC)))
         assert isinstance(early, NoEvidence)
-        for now in (400.0, 480.0, 485.0):
+        for now in (400, 480, 485):
             answered = await source.live(replace(question, now=datetime.fromtimestamp(B * 10 + now, UTC)))
             assert isinstance(answered, Evidence)
             assert answered.candidate.requests == 400
         await source.aclose()
-    assert [end for window, end in asked if window == "[150s]"] == [140, 290, 290, 400, 440]
+    # Three windows of 150 s, each read until it is past; the end is asked for in between.
+    starts = [end for what, start, end in asked if what == "index" and end - start == 150]
+    assert starts == [140, 290, 290, 400, 440]
 
 
 def reply_of(value: object) -> object:
@@ -405,6 +433,6 @@ async def test_nobody_at_the_address_is_no_evidence() -> None:
 def test_label_values_cannot_leave_their_quotes() -> None:
     assert escaped('a"b\\c\nd') == 'a\\"b\\\\c\\nd'
     question = replace(QUESTION, rollout_uid='x"} or vector(1) #', candidate=".*", stable=None)
-    text = selector(question, timedelta(seconds=90))
+    text = selector(question, ("up",), Window(NOW - 90, NOW))
     assert 'rollout_uid="x\\"} or vector(1) #"' in text
     assert 'revision=~"\\\\.\\\\*"' in text

@@ -10,7 +10,7 @@ import pytest
 from chaffinch.domain.block_vector import CHECKSUM, HORIZON_SECONDS, BlockVector
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, Problem
 from chaffinch.domain.grid import BUCKET_COUNT, EDGES_SECONDS, OVERFLOW, Histogram
-from chaffinch.domain.live_evidence import Arms, evidence_of, first_block_of, starts_of
+from chaffinch.domain.live_evidence import Arms, evidence_of, first_block_of, scrapes_of, starts_of
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
 from chaffinch.domain.verdict.counts import Latencies
 from chaffinch.domain.verdict.latency import LimitTest
@@ -28,8 +28,12 @@ def series_of(scrapes: Scrapes) -> tuple[CountSeries, ...]:
 
 
 def read(start: list[Taken], end: list[Taken], arms: Arms = ARMS) -> Evidence:
-    starts = starts_of(arms, SINCE, series_of(counted(start)))
-    return evidence_of(arms, SINCE, starts, series_of(counted(end)))
+    starts = starts_of(SINCE, scrapes_of(series_of(counted(start)), arms.revisions))
+    return evidence_of(arms, SINCE, starts, scrapes_of(series_of(counted(end)), arms.revisions))
+
+
+def read_end(end: Scrapes) -> Evidence:
+    return evidence_of(ARMS, SINCE, {}, scrapes_of(series_of(end), ARMS.revisions))
 
 
 def same(first: int, block: int, ok: int) -> Mapping[str, BlockVector]:
@@ -116,7 +120,7 @@ def test_without_a_mature_block_of_the_step_there_is_no_data() -> None:
 
 def test_nothing_exported_is_no_data() -> None:
     with pytest.raises(UnusableReplyError, match="the routers export nothing about this attempt") as refusal:
-        evidence_of(ARMS, SINCE, {}, ())
+        read_end(Scrapes())
     assert refusal.value.problem is Problem.NO_DATA
 
 
@@ -145,12 +149,12 @@ def test_a_scrape_whose_checksum_does_not_hold_does_not_count() -> None:
     for labels, values in end.series.items():
         if dict(labels)["__name__"] == CHECKSUM:
             values[-1][1] = "12345"
-    assert evidence_of(ARMS, SINCE, {}, series_of(end)).candidate.requests == 50
+    assert read_end(end).candidate.requests == 50
     for labels, values in end.series.items():
         if dict(labels)["__name__"] == CHECKSUM:
             values[0][1] = "12345"
     with pytest.raises(UnusableReplyError, match="no whole vector"):
-        evidence_of(ARMS, SINCE, {}, series_of(end))
+        read_end(end)
 
 
 @pytest.mark.parametrize("missing", range(0, 30, 3))
@@ -158,20 +162,20 @@ def test_a_scrape_that_lacks_any_series_does_not_count(missing: int) -> None:
     end = counted([("a", NOW, same(B, B + 30, 50))])
     del end.series[sorted(end.series, key=sorted)[missing]]
     with pytest.raises(UnusableReplyError, match="no whole vector"):
-        evidence_of(ARMS, SINCE, {}, series_of(end))
+        read_end(end)
 
 
 def test_a_pod_that_is_scraped_twice_is_counted_once() -> None:
     end = (
         Scrapes().add("a", NOW - 2, same(B, B + 30, 50), job="x").add("a", NOW, same(B, B + 30, 50), job="y")
     )
-    assert evidence_of(ARMS, SINCE, {}, series_of(end)).candidate.requests == 50
+    assert read_end(end).candidate.requests == 50
 
 
 def test_one_counter_of_one_time_twice_is_refused() -> None:
     end = Scrapes().add("a", NOW, same(B, B + 30, 50), job="x").add("a", NOW, same(B, B + 30, 51), job="y")
     with pytest.raises(UnusableReplyError, match="one counter of one time twice"):
-        evidence_of(ARMS, SINCE, {}, series_of(end))
+        read_end(end)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +206,7 @@ def test_a_series_that_was_not_asked_for_is_refused(labels: dict[str, str]) -> N
         [NOW, "1"]
     ]
     with pytest.raises(UnusableReplyError, match="not asked for"):
-        evidence_of(ARMS, SINCE, {}, series_of(end))
+        read_end(end)
 
 
 def test_an_unknown_outcome_or_edge_spoils_its_scrape() -> None:
@@ -210,7 +214,7 @@ def test_an_unknown_outcome_or_edge_spoils_its_scrape() -> None:
         end = counted([("a", NOW, same(B, B + 30, 50))])
         end.series[frozenset({"agent": "a", "revision": STABLE, **extra}.items())] = [[NOW, "1"]]
         with pytest.raises(UnusableReplyError, match="no whole vector"):
-            evidence_of(ARMS, SINCE, {}, series_of(end))
+            read_end(end)
 
 
 def test_answers_of_75_seconds_do_not_break_a_limit_of_100_seconds() -> None:

@@ -1,0 +1,59 @@
+"""Finds the few scrapes that are needed, so that only those are asked for whole.
+
+A minute and a half of all counters is megabytes if routers are scraped every few seconds, and all but the
+newest scrape would be thrown away. The block index alone is one series per vector: it tells when each
+agent was scraped and what it had counted by then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from chaffinch.domain.prometheus_reply import CountSeries, Window
+
+SCRAPES = 2
+"""How many scrapes of each agent are needed: should one be torn, the other may be whole."""
+
+_MARGIN_SECONDS = 0.5  # a range selector leaves out its left end, or not, by version
+
+
+def newest_scrapes(index: Iterable[CountSeries]) -> Window | None:
+    """Return the span of the newest scrapes of every agent, or None of no agent.
+
+    Args:
+        index: The block index of all vectors.
+    """
+    return _span(sorted(by_time)[-SCRAPES:] for by_time in _blocks(index).values())
+
+
+def first_scrapes(index: Iterable[CountSeries], revisions: Collection[str], block: int) -> Window | None:
+    """Return the span of every agent's first scrapes by which it had counted a block, or None of none.
+
+    Args:
+        index: The block index of all vectors.
+        revisions: The revisions that must all have counted it.
+        block: The block.
+    """
+    return _span(
+        sorted(
+            at
+            for at, blocks in by_time.items()
+            if all(blocks.get(revision, -1) >= block for revision in revisions)
+        )[:SCRAPES]
+        for by_time in _blocks(index).values()
+    )
+
+
+def _blocks(index: Iterable[CountSeries]) -> dict[str, dict[int, dict[str, int]]]:
+    """Return the newest block of each revision by agent and time of scrape."""
+    found: dict[str, dict[int, dict[str, int]]] = {}
+    for series in index:
+        by_time = found.setdefault(series.labels.get("agent", ""), {})
+        for at, block in series.samples:
+            by_time.setdefault(at, {})[series.labels.get("revision", "")] = block
+    return found
+
+
+def _span(scrapes: Iterable[list[int]]) -> Window | None:
+    times = [at / 1000 for some in scrapes for at in some]
+    return Window(min(times) - _MARGIN_SECONDS, max(times)) if times else None
