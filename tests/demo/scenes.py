@@ -17,6 +17,7 @@ from stage.kubectl import Kubectl, Object, condition, has_condition
 from stage.service import BAKE, CANARY_20, CANARY_50, PROBE, WARM_UP, Service, load_probe
 
 NAMESPACE = "demo"
+CHAFFINCH = Path(sys.executable).with_name("chaffinch")
 PROFILE = "smoke/v1"
 BASELINE = ("chat", "v1")
 
@@ -197,7 +198,7 @@ class Play:
 
     def _chaffinch(self, *args: str) -> None:
         done = subprocess.run(
-            [sys.executable, "-m", "chaffinch.cli", *args],
+            [CHAFFINCH, *args],
             capture_output=True,
             text=True,
             check=False,

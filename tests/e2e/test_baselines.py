@@ -82,7 +82,7 @@ def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
 def chaffinch(*args: str) -> str:
     """Run the command-line tool."""
     done = subprocess.run(
-        [sys.executable, "-m", "chaffinch.cli", *args],
+        [Path(sys.executable).with_name("chaffinch"), *args],
         capture_output=True,
         text=True,
         check=False,

@@ -40,7 +40,7 @@ class Kubectl:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=200,
         )
         if done.returncode:
             raise KubectlError(done.stderr.strip())

@@ -34,7 +34,9 @@ class RouterSettings:
         envoy_image: The image of Envoy; ``envoy`` must be on its path.
         replicas: Router pods.
         image_pull_secrets: Names of Secrets in the rollout's namespace.
-        drain_seconds: How long the end of a pod may wait for answers that are being streamed.
+        drain_seconds: How long the end of a pod may wait for answers that are being streamed. The
+            namespace controller looks again at a namespace with pods only after half of their
+            longest grace period: with 80 + 30 seconds a namespace is gone within a minute.
         envoy_threads: Worker threads of each Envoy.
         agent: Resources of the agent.
         envoy: Resources of Envoy.
@@ -44,7 +46,7 @@ class RouterSettings:
     envoy_image: str
     replicas: int = 2
     image_pull_secrets: tuple[str, ...] = ()
-    drain_seconds: int = 300
+    drain_seconds: int = 80
     envoy_threads: int = 2
     agent: Resources = Resources(cpu="25m", memory="64Mi", memory_limit="256Mi")
     envoy: Resources = Resources(cpu="100m", memory="128Mi", memory_limit="512Mi")
