@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -139,6 +140,31 @@ def test_weight_that_routers_do_not_acknowledge_is_a_hold() -> None:
     assert operator.state.hold is not None
     assert operator.state.hold.reason == "WeightNotObserved"
     operator.world.routers_stuck = False
+    operator.run(900, until=healthy)
+
+
+def test_a_canary_whose_endpoints_routers_do_not_see_has_no_clock() -> None:
+    operator = rolling_out(Behaviour())
+    operator.world.unseen_by_routers.add(revision_of(operator.spec))
+    operator.run(120, until=lambda op: op.state.hold is not None)
+    assert operator.state.hold is not None
+    assert operator.state.hold.reason == "WeightNotObserved"
+    assert operator.state.candidate is not None
+    assert operator.state.candidate.step is not None
+    assert operator.state.candidate.step.acknowledged_at is None
+    operator.world.unseen_by_routers.clear()
+    operator.run(900, until=healthy)
+
+
+@pytest.mark.parametrize("epoch", [0, 1], ids=["of an older epoch", "of an older sequence"])
+def test_a_route_restored_from_a_backup_is_written_anew_so_that_agents_accept_it(epoch: int) -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-25"))
+    route = operator.world.route
+    assert route is not None
+    operator.world.route = replace(route, epoch=epoch, sequence=route.sequence - 2, resource_version="v0")
+    operator.run(10)
+    assert operator.world.route == operator.world.in_force
+    assert operator.world.route.sequence == route.sequence + 1
     operator.run(900, until=healthy)
 
 

@@ -58,6 +58,7 @@ class World:
     evidence_problem: Problem | None = None
     baseline: BaselineSeen | None = None
     routers_stuck: bool = False
+    unseen_by_routers: set[str] = field(default_factory=set)
     probes_fail: bool = False
     taken: tuple[str, ...] = ()
 
@@ -89,8 +90,13 @@ class World:
             p for p in self.pods if p.terminating_since is None or self.now < p.terminating_since + LEAVING
         ]
         late = self.now >= self.route_written + ACKNOWLEDGED_AFTER
-        if self.route is not None and late and not self.routers_stuck:
+        if self.route is not None and late and not self.routers_stuck and not self._refused(self.route):
             self.in_force = self.route
+
+    def _refused(self, route: StoredRoute) -> bool:
+        """Say whether agents refuse a route because they have a newer one."""
+        given = self.in_force
+        return given is not None and (route.epoch, route.sequence) < (given.epoch, given.sequence)
 
     def lose_pods(self, revision: str, count: int) -> None:
         """Lose some pods of a revision to their node: the Deployment replaces them."""
@@ -141,7 +147,8 @@ class World:
         """Write the route, compared with the version that the operator has seen."""
         version = self.route.resource_version if self.route else None
         assert order.resource_version == version, "the route was written by someone else"
-        self.route = StoredRoute(epoch, order.sequence, f"v{order.sequence}", order.intent)
+        epoch = max(epoch, order.epoch)
+        self.route = StoredRoute(epoch, order.sequence, f"v{epoch}.{order.sequence}", order.intent)
         self.route_written = self.now
 
     def delete(self, kind: str, name: str) -> None:
@@ -186,7 +193,11 @@ class World:
 
     def effective_weights(self, intent: RouteIntent) -> dict[str, int]:
         """Return what routers make of a route: arms without a Ready endpoint get nothing."""
-        alive = {a.revision: a.weight for a in intent.arms if self.serving(a.revision, a.pods)}
+        alive = {
+            a.revision: a.weight
+            for a in intent.arms
+            if a.revision not in self.unseen_by_routers and self.serving(a.revision, a.pods)
+        }
         total = sum(alive.values())
         shares = {r: weight * 10_000 // total if total else 0 for r, weight in alive.items()}
         return {a.revision: shares.get(a.revision, 0) for a in intent.arms}

@@ -7,8 +7,8 @@ from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.edges import edges_of
 from chaffinch.domain.evidence import LatencyMetric
-from chaffinch.domain.observation import Observation
-from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, RouteOrder
+from chaffinch.domain.observation import Acknowledgement, Observation
+from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, RouteOrder, StoredRoute
 from chaffinch.domain.state import Candidate, RolloutState
 
 
@@ -31,13 +31,17 @@ def route_intent(spec: InferenceRolloutSpec, state: RolloutState, seen: Observat
 
 
 def route_order(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> RouteOrder:
-    """Return the route with the sequence that it has, or with a new one if its content is new."""
-    intent = route_intent(spec, state, seen)
-    stored = seen.router.route
-    if stored is not None and stored.intent == intent:
-        return RouteOrder(intent, stored.sequence, stored.resource_version, changed=False)
+    """Return the route with the sequence that it has, or with a new one if it has to be written.
+
+    That is so if its content is new, or if an agent has a newer route than the stored one: it refuses
+    what is stored (a ConfigMap that was restored from a backup, say) and would for ever.
+    """
+    intent, stored, epoch = route_intent(spec, state, seen), seen.router.route, highest_epoch(seen)
+    if stored is not None and stored.intent == intent and not _is_refused(stored, seen):
+        return RouteOrder(intent, stored.sequence, stored.resource_version, changed=False, epoch=epoch)
     version = stored.resource_version if stored else seen.router.resource_version
-    return RouteOrder(intent, highest_sequence(state, seen) + 1, version, changed=True)
+    sequence = highest_sequence(state, seen) + 1
+    return RouteOrder(intent, sequence, version, changed=True, epoch=epoch)
 
 
 def highest_sequence(state: RolloutState, seen: Observation) -> int:
@@ -48,23 +52,47 @@ def highest_sequence(state: RolloutState, seen: Observation) -> int:
     known = [state.sequence]
     if seen.router.route is not None:
         known.append(seen.router.route.sequence)
-    known += [pod.acknowledgement.sequence for pod in seen.router.pods if pod.acknowledgement]
+    known += [given.sequence for given in _acknowledgements(seen)]
     return max(known)
 
 
-def is_in_force(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> bool:
-    """Say whether every Ready router has acknowledged the route that the state asks for.
+def highest_epoch(seen: Observation) -> int:
+    """Return the highest epoch of a route that anyone knows of; agents refuse a lower one."""
+    known = [given.epoch for given in _acknowledgements(seen)]
+    if seen.router.route is not None:
+        known.append(seen.router.route.epoch)
+    return max(known, default=0)
 
-    With no Ready router nothing is in force: nobody routes by it.
+
+def _acknowledgements(seen: Observation) -> list[Acknowledgement]:
+    return [pod.acknowledgement for pod in seen.router.pods if pod.acknowledgement is not None]
+
+
+def _is_refused(stored: StoredRoute, seen: Observation) -> bool:
+    """Say whether a router has a newer route than the stored one."""
+    return any(
+        (given.epoch, given.sequence) > (stored.epoch, stored.sequence) for given in _acknowledgements(seen)
+    )
+
+
+def is_in_force(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> bool:
+    """Say whether every Ready router splits requests as the state asks, by the very route that is stored.
+
+    An arm that a router has dropped, because it sees no Ready endpoint of it, is not in force though
+    the route is acknowledged. With no Ready router nothing is in force: nobody routes by it.
     """
     stored = seen.router.route
     if stored is None or stored.intent != route_intent(spec, state, seen):
         return False
-    acknowledgements = [pod.acknowledgement for pod in seen.router.ready_pods]
-    return bool(acknowledgements) and all(
-        given is not None and (given.epoch, given.sequence) >= (stored.epoch, stored.sequence)
-        for given in acknowledgements
-    )
+    routers = seen.router.ready_pods
+    return bool(routers) and all(_follows(pod.acknowledgement, stored) for pod in routers)
+
+
+def _follows(given: Acknowledgement | None, stored: StoredRoute) -> bool:
+    if given is None or (given.epoch, given.sequence) != (stored.epoch, stored.sequence):
+        return False
+    asked = {arm.revision: arm.weight for arm in stored.intent.arms if arm.weight}
+    return asked == {revision: weight for revision, weight in given.weights.items() if weight}
 
 
 def _arms(state: RolloutState, seen: Observation) -> tuple[RouteArm, ...]:

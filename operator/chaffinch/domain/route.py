@@ -84,7 +84,7 @@ class StoredRoute:
     """A route as the ConfigMap holds it.
 
     Attributes:
-        epoch: The lease epoch of the operator process that wrote it.
+        epoch: The lease epoch of the operator process that wrote it, or a higher one that was in use.
         sequence: Rises with each write of new content, over all epochs.
         resource_version: The ConfigMap's; every write of the route is compared with it.
         intent: The content.
@@ -104,10 +104,12 @@ class RouteOrder:
         intent: The content.
         sequence: The stored sequence if the content is stored already, else a new, higher one.
         resource_version: What the ConfigMap must still have; None if it must not exist yet.
-        changed: Whether the content differs from what is stored.
+        changed: Whether it has to be written.
+        epoch: The highest epoch that anyone knows of. It is written, unless the writer's own is higher.
     """
 
     intent: RouteIntent
     sequence: int
     resource_version: str | None
     changed: bool
+    epoch: int = 0

@@ -38,11 +38,20 @@ def read_router(config_map: Manifest | None, pods: tuple[RouterPod, ...], uid: s
 async def write_route(cluster: Cluster, rollout: RolloutIdentity, epoch: int, order: RouteOrder) -> None:
     """Write a route that has changed.
 
+    Args:
+        cluster: The API.
+        rollout: Whose route it is.
+        epoch: The writer's term. A route of a higher epoch may be in use, if the Lease was lost: that
+            epoch is written then, for agents refuse a lower one.
+        order: What to write.
+
     Raises:
         ConflictError: If somebody else wrote it since it was read.
         ClusterError: If it could not be written for another reason.
     """
-    manifest = route_config_map(rollout, to_route(order.intent, rollout, epoch, order.sequence))
+    manifest = route_config_map(
+        rollout, to_route(order.intent, rollout, max(epoch, order.epoch), order.sequence)
+    )
     if order.resource_version is None:
         await cluster.create(manifest)
     else:

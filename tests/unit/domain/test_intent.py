@@ -34,12 +34,16 @@ SEEN = Observation(
 )
 
 
-def routed(*acknowledged: int | None, sequence: int = 7, ready: bool = True) -> Observation:
+ASKED = {"aaaaaaaa": 9_500, "cccccccc": 500}
+
+
+def given(sequence: int, *, epoch: int = 1, weights: dict[str, int] = ASKED) -> Acknowledgement:
+    return Acknowledgement(epoch, sequence, weights)
+
+
+def routed(*acknowledged: Acknowledgement | None, sequence: int = 7, ready: bool = True) -> Observation:
     stored = StoredRoute(1, sequence, "v1", route_intent(SPEC, STATE, SEEN))
-    pods = tuple(
-        RouterPod(f"r{i}", ready, None if number is None else Acknowledgement(1, number, {}))
-        for i, number in enumerate(acknowledged)
-    )
+    pods = tuple(RouterPod(f"r{i}", ready, each) for i, each in enumerate(acknowledged))
     return replace(SEEN, router=RouterSeen(pods, stored))
 
 
@@ -58,16 +62,28 @@ def test_a_pod_whose_container_restarted_is_not_admitted_any_more() -> None:
 
 
 def test_a_stored_route_with_the_same_content_keeps_its_sequence() -> None:
-    order = route_order(SPEC, STATE, routed())
+    order = route_order(SPEC, STATE, routed(given(7), given(6), None))
     assert (order.sequence, order.changed, order.resource_version) == (7, False, "v1")
 
 
-@pytest.mark.parametrize(("stored", "acknowledged", "want"), [(7, 9, 10), (7, None, 8), (2, None, 5)])
+@pytest.mark.parametrize(("stored", "acknowledged", "want"), [(7, given(9), 10), (7, None, 8), (2, None, 5)])
 def test_a_new_route_gets_a_sequence_above_all_that_anyone_knows(
-    stored: int, acknowledged: int | None, want: int
+    stored: int, acknowledged: Acknowledgement | None, want: int
 ) -> None:
     changed = replace(STATE, candidate=replace(CANDIDATE, weight=2_500))
     assert route_order(SPEC, changed, routed(acknowledged, sequence=stored)).sequence == want
+
+
+@pytest.mark.parametrize(
+    ("newer", "sequence", "epoch"),
+    [(given(9), 10, 1), (given(3, epoch=4), 8, 4)],
+    ids=["a higher sequence", "a higher epoch"],
+)
+def test_a_stored_route_that_an_agent_refuses_is_written_anew_above_the_one_that_it_has(
+    newer: Acknowledgement, sequence: int, epoch: int
+) -> None:
+    order = route_order(SPEC, STATE, routed(given(7), newer))
+    assert (order.changed, order.sequence, order.epoch) == (True, sequence, epoch)
 
 
 def test_a_route_that_was_deleted_is_made_anew_above_what_was_remembered() -> None:
@@ -78,13 +94,20 @@ def test_a_route_that_was_deleted_is_made_anew_above_what_was_remembered() -> No
 @pytest.mark.parametrize(
     ("seen", "want"),
     [
-        (routed(7, 7), True),
-        (routed(7, 8), True),
-        (routed(7, 6), False),
-        (routed(7, None), False),
-        (routed(), False),
-        (routed(6, ready=False), False),
-        (SEEN, False),
+        pytest.param(routed(given(7), given(7)), True, id="all have it"),
+        pytest.param(routed(given(7, weights={**ASKED, "bbbbbbbb": 0})), True, id="with an idle arm"),
+        pytest.param(routed(given(7), given(8)), False, id="one has a newer one"),
+        pytest.param(routed(given(7), given(7, epoch=2)), False, id="one has another epoch"),
+        pytest.param(routed(given(7), given(6)), False, id="one has an older one"),
+        pytest.param(routed(given(7), None), False, id="one does not answer"),
+        pytest.param(
+            routed(given(7), given(7, weights={"aaaaaaaa": 10_000, "cccccccc": 0})),
+            False,
+            id="one has dropped an arm",
+        ),
+        pytest.param(routed(), False, id="there is no router"),
+        pytest.param(routed(given(7), ready=False), False, id="no router is ready"),
+        pytest.param(SEEN, False, id="there is no route"),
     ],
 )
 def test_a_route_is_in_force_when_every_ready_router_says_so(seen: Observation, want: bool) -> None:
@@ -93,4 +116,4 @@ def test_a_route_is_in_force_when_every_ready_router_says_so(seen: Observation, 
 
 def test_a_route_of_another_content_is_not_in_force() -> None:
     other = replace(STATE, candidate=replace(CANDIDATE, weight=2_500))
-    assert not is_in_force(SPEC, other, routed(7, 7))
+    assert not is_in_force(SPEC, other, routed(given(7), given(7)))

@@ -161,6 +161,17 @@ def test_a_restarted_process_goes_on_where_the_last_one_was() -> None:
     run(story())
 
 
+def test_a_term_below_the_one_of_the_route_in_use_does_not_make_agents_refuse_the_next() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        candidate = shop.status["candidate"]["revision"]
+        shop.term.epoch, shop.evidence.answer = 3, None
+        await until(shop, lambda: shop.status["stable"]["revision"] == candidate)
+        assert shop.route["epoch"] == 7
+
+    run(story())
+
+
 def _all_reads_fail(verb: str, key: Key) -> BaseException | None:
     del key
     return UnavailableError("the API server answered with status 500") if verb in {"get", "list"} else None

@@ -20,7 +20,7 @@
 A write that fails ends the pass; the next pass decides anew from what it sees. The status is written
 if :func:`chaffinch.domain.status_update.is_due` says so; with STATUS_FIRST a write that is due has to
 succeed before anything else is written. The route is written only if ``wanted.route.changed``, compared
-with ``wanted.route.resource_version``.
+with ``wanted.route.resource_version``, with the epoch ``max(own term, wanted.route.epoch)``.
 """
 
 from __future__ import annotations

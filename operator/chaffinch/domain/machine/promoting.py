@@ -53,7 +53,7 @@ def routers_have_not_acknowledged(situation: Situation) -> Next | None:
     patience = timedelta(seconds=situation.timing.acknowledgement)
     if decision is None or situation.now < decision.at + patience:
         return situation.wait()
-    message = "not every Ready router has acknowledged the route to the new revision"
+    message = "not every Ready router sends all requests to the new revision"
     return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
 
 

@@ -120,7 +120,7 @@ def the_weight_is_not_in_force(situation: Situation) -> Next | None:
         return situation.wait(_cleared(situation, step=clocked, deadline=None))
     if situation.now < step.entered_at + timedelta(seconds=situation.timing.acknowledgement):
         return situation.wait()
-    message = "not every Ready router has acknowledged the step's weight"
+    message = "not every Ready router has the step's weight in force"
     return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
 
 
