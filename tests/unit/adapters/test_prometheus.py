@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -14,104 +12,26 @@ import pytest
 from aiohttp import web
 
 from chaffinch.adapters.prometheus import Limits, PrometheusEvidence, escaped, selector
-from chaffinch.domain.block_vector import CHECKSUM, BlockVector
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
 from chaffinch.domain.prometheus_reply import Window
 from chaffinch.domain.verdict import JudgeState, Level, Outcome, Plan, judge
-from chaffinch.ports.evidence import EvidenceQuestion, EvidenceSource
-from unit.domain.scrapes import CANDIDATE, STABLE, Scrapes, both, vector
+from chaffinch.ports.evidence import EvidenceSource
+from unit.adapters.fakeprometheus import (
+    NOTHING_AT_START,
+    NOW,
+    QUESTION,
+    Answer,
+    B,
+    ask,
+    by_window,
+    prometheus,
+    respond,
+    scrapes,
+)
+from unit.domain.scrapes import Scrapes, both, vector
 from unit.verdict.builders import error_increase, error_max
 
-B = 177_000_000
-NOW = B * 10 + 400.0
-QUESTION = EvidenceQuestion(
-    rollout_uid="7d0f",
-    attempt=3,
-    candidate=CANDIDATE,
-    stable=STABLE,
-    since=datetime.fromtimestamp(B * 10, UTC),
-    now=datetime.fromtimestamp(NOW, UTC),
-)
 SECRET = "do-not-repeat-me"
-UNREACHABLE = NoEvidence(Problem.UNAVAILABLE, "Prometheus cannot be reached, or broke off its answer")
-Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-def scrapes(*, at: float = NOW - 2, block: int = B + 35, ok: int = 5000) -> Scrapes:
-    arms = both(vector(first=B, block=block, ok=ok), vector(first=B, block=block, ok=ok))
-    return Scrapes().add("router-a-1", at, arms)
-
-
-def respond(body: object, status: int = 200, content_type: str = "application/json") -> Answer:
-    data = body if isinstance(body, bytes) else json.dumps(body).encode()
-
-    async def answer(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=data, status=status, content_type=content_type)
-
-    return answer
-
-
-def by_window(start: Answer, end: Answer) -> Answer:
-    """Answer the question about the step's start, and the one about now."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        form = await request.post()
-        return await (start if str(form["query"]).endswith("[150000ms]") else end)(request)
-
-    return answer
-
-
-def holding(stored: Scrapes, asked: list[tuple[str, float, float]]) -> Answer:
-    """Answer range selectors as a Prometheus with these scrapes does; note which, from when until when."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        form = await request.post()
-        query, end = str(form["query"]), float(str(form["time"]))
-        names = query.partition('"')[2].partition('"')[0].split("|")
-        start = end - int(query.rpartition("[")[2].removesuffix("ms]")) / 1000
-        asked.append(("index" if len(names) == 1 else "all", start - B * 10, end - B * 10))
-        found = [
-            {**series, "values": values}
-            for series in stored.result()
-            if series["metric"]["__name__"] in names
-            and (values := [value for value in series["values"] if start <= value[0] <= end])
-        ]
-        return web.json_response(Scrapes().reply(data={"resultType": "matrix", "result": found}))
-
-    return answer
-
-
-def alike(first: int, block: int, ok: int) -> dict[str, BlockVector]:
-    one = vector(first=first, block=block, ok=ok)
-    return dict(both(one, one))
-
-
-NOTHING_AT_START = respond(Scrapes().reply())
-
-
-@asynccontextmanager
-async def prometheus(answer: Answer) -> AsyncIterator[str]:
-    """A server whose query API answers as told; its address."""
-    app = web.Application()
-    app.router.add_route("*", "/prefix/api/v1/query", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/prefix/"
-    finally:
-        await runner.cleanup()
-
-
-async def ask(
-    answer: Answer, *, question: EvidenceQuestion = QUESTION, limits: Limits | None = None
-) -> Evidence | NoEvidence:
-    async with prometheus(answer) as url:
-        source = PrometheusEvidence(url, limits=limits)
-        try:
-            return await source.live(question)
-        finally:
-            await source.aclose()
 
 
 def assert_advances_nothing(answered: Evidence | NoEvidence) -> None:
@@ -139,80 +59,6 @@ def test_it_asks_for_raw_samples_of_both_arms() -> None:
     arms = 'rollout_uid="7d0f",attempt="3",revision=~"0a1b2c3d|9f8e7d6c"'
     text = selector(QUESTION, ("a", "b"), Window(NOW - 90, NOW))
     assert text == f'{{__name__=~"a|b",{arms}}}[90000ms]'
-
-
-async def test_of_all_scrapes_it_asks_only_for_the_first_two_and_the_last_two_whole() -> None:
-    stored = Scrapes()
-    for second in range(1, 400, 5):
-        stored.add("a", B * 10 + second, alike(B - 9, B - 2 + second // 10, 100 + second))
-        stored.add("b", B * 10 + second + 1, alike(B - 9, B - 2 + second // 10, 100 + second))
-    asked: list[tuple[str, float, float]] = []
-    answered = await ask(holding(stored, asked))
-    assert isinstance(answered, Evidence)
-    assert answered.candidate.requests == 2 * (396 - 11)
-    assert asked == [
-        ("index", 0, 150),
-        ("all", 10.5, 17),
-        ("index", 310, 400),
-        ("all", 390.5, 397),
-    ]
-
-
-async def test_only_when_those_are_torn_it_asks_for_all() -> None:
-    stored = Scrapes()
-    for second in range(300, 399, 2):
-        stored.add("a", B * 10 + second, alike(B, B + 33, second))
-    for labels, values in stored.series.items():
-        if dict(labels)["__name__"] == CHECKSUM:
-            values[-1][1] = values[-2][1] = "1"
-    asked: list[tuple[str, float, float]] = []
-    answered = await ask(holding(stored, asked))
-    assert isinstance(answered, Evidence)
-    assert answered.candidate.requests == 394
-    assert asked[-2:] == [("all", 395.5, 398), ("all", 310, 400)]
-
-
-async def test_a_start_that_is_past_is_read_once() -> None:
-    stored = Scrapes().add("a", B * 10 + 30, alike(B - 9, B - 1, 100))
-    stored.add("a", NOW - 2, alike(B - 9, B + 35, 600))
-    asked: list[tuple[str, float, float]] = []
-    async with prometheus(holding(stored, asked)) as url:
-        source = PrometheusEvidence(url)
-        for _ in range(3):
-            answered = await source.live(QUESTION)
-            assert isinstance(answered, Evidence)
-            assert answered.candidate.requests == 500
-        other = await source.live(replace(QUESTION, attempt=4))
-        assert isinstance(other, Evidence)
-        await source.aclose()
-    assert [start == 0 for what, start, _ in asked if what == "index"] == [
-        True,
-        False,
-        False,
-        False,
-        True,
-        False,
-    ]
-
-
-async def test_a_start_that_was_never_scraped_is_replaced_by_the_first_scrape_after_it() -> None:
-    stored = Scrapes().add("a", B * 10 + 301, alike(B - 9, B + 20, 200))
-    for now in (398, 478, 483):
-        stored.add("a", B * 10 + now, alike(B - 9, B + 30 + now // 100, 600))
-    question = replace(QUESTION, since=datetime.fromtimestamp(B * 10 - 10.0, UTC))
-    asked: list[tuple[str, float, float]] = []
-    async with prometheus(holding(stored, asked)) as url:
-        source = PrometheusEvidence(url)
-        early = await source.live(replace(question, now=datetime.fromtimestamp(B * 10 + 300.0, UTC)))
-        assert isinstance(early, NoEvidence)
-        for now in (400, 480, 485):
-            answered = await source.live(replace(question, now=datetime.fromtimestamp(B * 10 + now, UTC)))
-            assert isinstance(answered, Evidence)
-            assert answered.candidate.requests == 400
-        await source.aclose()
-    # Three windows of 150 s, each read until it is past; the end is asked for in between.
-    starts = [end for what, start, end in asked if what == "index" and end - start == 150]
-    assert starts == [140, 290, 290, 400, 440]
 
 
 def reply_of(value: object) -> object:
