@@ -48,7 +48,7 @@ class FakeRouters:
         if route is None:
             return {}
         weights = {arm["revision"]: arm["weight"] for arm in route["arms"]}
-        return {pod: Acknowledgement(route["epoch"], route["sequence"], weights) for pod in addresses}
+        return {pod: Acknowledgement(route["epoch"], route["sequence"], weights, {}) for pod in addresses}
 
 
 class FakeEvidence:

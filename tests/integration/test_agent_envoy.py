@@ -353,6 +353,30 @@ async def test_requests_that_share_a_request_id_are_counted_one_by_one(
     assert vector.requests[0] == 30
 
 
+async def test_the_state_names_requests_of_a_revision_until_the_last_has_ended(
+    stage: Stage, stable: Upstream, canary: Upstream, client: aiohttp.ClientSession
+) -> None:
+    async def open_of_stable() -> int:
+        state = await stage.state()
+        assert state is not None
+        return int(state["open"][STABLE])
+
+    async def is_under_way() -> bool:
+        return await open_of_stable() == 2
+
+    async def has_ended() -> bool:
+        return await open_of_stable() == 0
+
+    async with stage.agent():
+        await both_arms(stage, stable, canary, {STABLE: 10_000, CANARY: 0})
+        streams = [asyncio.create_task(send(client, stage.url("stream", more=4))) for _ in range(2)]
+        await until(is_under_way, "two streams are under way")
+        await stage.set_weights({STABLE: 0, CANARY: 10_000})
+        assert await open_of_stable() == 2
+        assert await asyncio.gather(*streams) == ["200", "200"]
+        await until(has_ended, "no stream is left")
+
+
 async def test_a_draining_router_lets_streams_end_and_sends_clients_away(
     stage: Stage, stable: Upstream, canary: Upstream, client: aiohttp.ClientSession
 ) -> None:

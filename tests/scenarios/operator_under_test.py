@@ -105,7 +105,7 @@ class Operator:
     def _write(self, seen: Observation, decided: Next, judgement: Judgement | None) -> None:
         view = View(self.spec, decided.state, seen, judgement, self.world.now, acts=decided.act)
         status = status_of(view, self.generation, self.status)
-        wanted = desired(self.spec, decided.state, seen)
+        wanted = desired(self.spec, decided.state, seen, self.world.now)
         if decided.order is WriteOrder.ROUTE_FIRST and decided.act:
             self._write_route(wanted)
         if is_due(self.status, status, None, self.world.now):

@@ -47,6 +47,7 @@ class LiveProbe:
     pods: tuple[tuple[str, int], ...]
     measures: bool
     revision: str
+    end: ProbeSeen | None = None
 
 
 @dataclass
@@ -58,8 +59,10 @@ class World:
     evidence_problem: Problem | None = None
     baseline: BaselineSeen | None = None
     routers_stuck: bool = False
+    open_requests: dict[str, int] = field(default_factory=dict)
     unseen_by_routers: set[str] = field(default_factory=set)
     probes_fail: bool = False
+    probe_result: NoEvidence | None = None
     taken: tuple[str, ...] = ()
 
     now: datetime = START
@@ -103,6 +106,13 @@ class World:
         for pod in self._of(revision)[:count]:
             self.pods.remove(pod)
         self._resize(revision)
+
+    def lose_pods_named(self, names: list[str]) -> None:
+        """Lose certain pods to their node: their Deployments replace them."""
+        gone = [pod for pod in self.pods if pod.name in names]
+        self.pods = [pod for pod in self.pods if pod.name not in names]
+        for revision in {pod.revision for pod in gone}:
+            self._resize(revision)
 
     def _of(self, revision: str) -> list[LivePod]:
         return [pod for pod in self.pods if pod.revision == revision and pod.terminating_since is None]
@@ -207,18 +217,36 @@ class World:
             return (RouterPod("router-1", ready=self.route is not None, acknowledgement=None),)
         given = self.in_force
         weights = self.effective_weights(given.intent)
-        acknowledgement = Acknowledgement(given.epoch, given.sequence, weights)
+        acknowledgement = Acknowledgement(given.epoch, given.sequence, weights, dict(self.open_requests))
         return tuple(RouterPod(f"router-{i}", ready=True, acknowledgement=acknowledgement) for i in (1, 2))
 
     def _probe(self, probe: LiveProbe) -> ProbeSeen:
-        ends = probe.made + timedelta(seconds=30 if probe.measures else 5)
+        if probe.end is None:
+            probe.end = self._end_of(probe)
+        return probe.end or ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.RUNNING)
+
+    def _end_of(self, probe: LiveProbe) -> ProbeSeen | None:
+        """Return how a probe has just ended; None if it goes on."""
         there = {(pod.name, pod.restarts) for pod in self.pods if pod.terminating_since is None}
-        if self.probes_fail or not set(probe.pods) <= there:
-            return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.FAILED, self.now)
-        if self.now < ends:
-            return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.RUNNING)
-        result = self._arm(probe.revision, 2_000) if probe.measures else None
-        return ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.SUCCEEDED, ends, result)
+        lost = not set(probe.pods) <= there
+        if self.probes_fail or (lost and not probe.measures):
+            return self._ended(probe, ProbePhase.FAILED, None, "The worker ended without a result.")
+        if lost:
+            # Requests to a pod that is gone fail, and the probe counts them.
+            return self._ended(probe, ProbePhase.SUCCEEDED, arm(2_000, errors=1.0))
+        if self.now < probe.made + timedelta(seconds=30 if probe.measures else 5):
+            return None
+        result = self.probe_result or self._arm(probe.revision, 2_000)
+        return self._ended(probe, ProbePhase.SUCCEEDED, result if probe.measures else None)
+
+    def _ended(
+        self,
+        probe: LiveProbe,
+        phase: ProbePhase,
+        result: ArmEvidence | NoEvidence | None,
+        message: str = "",
+    ) -> ProbeSeen:
+        return ProbeSeen(probe.name, f"uid-of-{probe.name}", phase, self.now, result, message)
 
     def warmed_by(self, probe: ProbeSeen) -> tuple[tuple[str, int], ...]:
         """Return the pods, with their restarts, that a warm-up has reached."""

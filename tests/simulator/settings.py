@@ -52,13 +52,13 @@ class Lifecycle:
         start_delay: Time before the port opens: connections are refused until then.
         crash_at_start: Exit with code 1 instead of opening the port.
         crash_after: Exit with code 1 this long after the port opened, cutting every stream.
-        drain: Time that open streams get after SIGTERM.
+        drain: Time that open streams get after SIGTERM; by default none, as with vLLM's own default.
     """
 
     start_delay: float = 0.0
     crash_at_start: bool = False
     crash_after: float | None = None
-    drain: float = 20.0
+    drain: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

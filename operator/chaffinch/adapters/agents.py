@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from typing import Annotated
 
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -25,6 +26,7 @@ class _State(BaseModel):
     epoch: int = Field(ge=0)
     sequence: int = Field(ge=0)
     weights: dict[str, int]
+    open: dict[str, Annotated[int, Field(ge=0)]] | None = None
 
 
 class AgentRouters:
@@ -51,4 +53,4 @@ class AgentRouters:
         except ValidationError:
             log.warning("router %s gives an answer that is no state", pod)
             return None
-        return Acknowledgement(state.epoch, state.sequence, state.weights)
+        return Acknowledgement(state.epoch, state.sequence, state.weights, state.open)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ _RDS = "http.ingress.rds.ingress.version_text"
 _LDS = "listener_manager.lds.version_text"
 _WARMING = "cluster_manager.warming_clusters"
 _ACTIVE = "http.ingress.downstream_rq_active"
+_UNDER_WAY = "upstream_rq_active|upstream_rq_pending_active"
 
 
 class AdminError(Exception):
@@ -77,6 +79,18 @@ class EnvoyAdmin:
     async def active_requests(self) -> int:
         """Ask how many requests are being served."""
         return int((await self._stats(_ACTIVE)).get(_ACTIVE, 0))
+
+    async def requests_by_cluster(self) -> dict[str, int]:
+        """Ask how many requests each cluster has under way, those that still wait for a connection too.
+
+        A cluster is named after its revision.
+        """
+        counts: Counter[str] = Counter()
+        for name, value in (await self._stats(_UNDER_WAY)).items():
+            prefix, _, rest = name.partition(".")
+            if prefix == "cluster":
+                counts[rest.partition(".")[0]] += int(value)
+        return dict(counts)
 
     async def uptime_seconds(self) -> int:
         """Ask how long Envoy has been running (its statistic of that is up to 5 s old)."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 STATS_PREFIXES = ("http.ingress.", "cluster_manager.", "listener_manager.", "server.", "filesystem.")
-"""The only statistics that Envoy keeps: those that the agent asks for."""
+STATS_SUFFIXES = (".upstream_rq_active", ".upstream_rq_pending_active")
+"""With those above, the only statistics that Envoy keeps: those that the agent asks for."""
 
 _CONNECTION_LIMIT = {
     "name": "envoy.resource_monitors.global_downstream_max_connections",
@@ -87,7 +88,12 @@ def bootstrap(paths: EnvoyPaths, node: str) -> dict[str, Any]:
         "overload_manager": {"resource_monitors": [_CONNECTION_LIMIT]},
         "stats_config": {
             "stats_matcher": {
-                "inclusion_list": {"patterns": [{"prefix": prefix} for prefix in STATS_PREFIXES]}
+                "inclusion_list": {
+                    "patterns": [
+                        *({"prefix": prefix} for prefix in STATS_PREFIXES),
+                        *({"suffix": suffix} for suffix in STATS_SUFFIXES),
+                    ]
+                }
             }
         },
     }

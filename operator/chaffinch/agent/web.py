@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -20,6 +20,7 @@ _SETTLE_SECONDS = 5
 """How long new requests may still come after the pod has begun to end: its address has to leave
 every node's tables first."""
 _POLL_SECONDS = 0.5
+_ANSWER_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Views:
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def state(self, _: web.Request) -> web.Response:
-        """Acknowledge the route that Envoy serves; 503 as long as it serves none."""
+        """Acknowledge the route that Envoy serves, and say what is still under way; 503 before any route."""
         served = self.keeper.served
         if served is None:
             raise web.HTTPServiceUnavailable(text="no route is served yet\n")
@@ -73,6 +74,7 @@ class Views:
             "appliedAt": datetime.fromtimestamp(served.since, UTC).isoformat(),
             "weights": dict(served.applied.translation.weights),
             "endpoints": dict(served.applied.translation.ready),
+            "open": await open_requests(self.admin, [arm.revision for arm in route.arms]),
         }
         return web.Response(text=json.dumps(answer), content_type="application/json")
 
@@ -130,6 +132,22 @@ async def may_be_serving(admin: EnvoyAdmin) -> bool:
         return False
     except AdminError:
         return True
+
+
+async def open_requests(admin: EnvoyAdmin, revisions: Sequence[str]) -> dict[str, int] | None:
+    """Return how many requests each revision has under way in this router; None if nobody can tell.
+
+    The acknowledgement does not wait long for it: a rollback depends on the one, only the end of the
+    pods on the other.
+    """
+    try:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            counts = await admin.requests_by_cluster()
+    except EnvoyDownError:
+        counts = {}
+    except (AdminError, TimeoutError):
+        return None
+    return {revision: counts.get(revision, 0) for revision in revisions}
 
 
 def _own_of(served: Served) -> Iterator[Own]:

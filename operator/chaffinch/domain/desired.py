@@ -1,13 +1,14 @@
 """Derives everything that should exist from a state: the route, the objects, and what may go.
 
 The order of writes matters and is part of the result: see :mod:`chaffinch.domain.machine`. A revision that
-is no longer needed is scaled down only after the stored route gives it nothing, and it is kept at 0 pods
-for a while as history before its objects are deleted.
+is no longer needed is scaled down only after the stored route gives it nothing and its last answers have
+ended, and it is kept at 0 pods for a while as history before its objects are deleted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.names import revision_name
@@ -15,15 +16,17 @@ from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ProbeStep
 from chaffinch.domain.capacity import attempt_replicas, candidate_pods
+from chaffinch.domain.draining import left_over, live_revisions, may_stop
 from chaffinch.domain.intent import admitted_pods, route_order
 from chaffinch.domain.manifests import engine
 from chaffinch.domain.manifests.common import Manifest
 from chaffinch.domain.manifests.load_probe import step_probe, warm_up_probe
 from chaffinch.domain.names import is_warm_up_name
-from chaffinch.domain.observation import FrozenRevision, Observation, RevisionSeen
+from chaffinch.domain.observation import FrozenRevision, Observation
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteOrder
 from chaffinch.domain.state import Candidate, RolloutState
+from chaffinch.domain.timing import Timing
 
 KEPT_REVISIONS = 3
 """How many revisions that are neither stable nor candidate are kept, at 0 pods."""
@@ -59,31 +62,35 @@ class Desired:
     deletions: tuple[ObjectReference, ...] = ()
 
 
-def desired(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> Desired:
+def desired(
+    spec: InferenceRolloutSpec,
+    state: RolloutState,
+    seen: Observation,
+    now: datetime,
+    *,
+    timing: Timing | None = None,
+) -> Desired:
     """Return what should be.
 
     Args:
         spec: The rollout's spec, parsed.
         state: The state that the pass has decided on.
         seen: What was observed in this pass.
+        now: The time, with a time zone.
+        timing: Deadlines and intervals; the usual ones if None.
     """
     live = {
         revision: frozen
-        for revision in _live_revisions(state)
+        for revision in live_revisions(state)
         if (frozen := _frozen(spec, state, seen, revision)) is not None
     }
     return Desired(
         foundations=tuple(m for rev, frozen in live.items() for m in _foundations(seen, rev, frozen)),
         workloads=(*_deployments(spec, state, seen, live), *_load_probes(state, seen)),
         route=route_order(spec, state, seen),
-        scale_downs=_scale_downs(state, seen),
+        scale_downs=_scale_downs(state, seen, now, timing or Timing()),
         deletions=_deletions(state, seen),
     )
-
-
-def _live_revisions(state: RolloutState) -> tuple[str, ...]:
-    stable = (state.stable.revision,) if state.stable else ()
-    return (*stable, state.candidate.revision) if state.candidate else stable
 
 
 def _frozen(
@@ -143,13 +150,13 @@ def _step_probe(candidate: Candidate, seen: Observation) -> list[Manifest]:
     return [step_probe(seen.rollout, candidate, step, at, admitted_pods(candidate, seen))]
 
 
-def _scale_downs(state: RolloutState, seen: Observation) -> tuple[Manifest, ...]:
-    stored = seen.router.route
-    idle = [each for each in _others(state, seen) if each.desired_replicas]
+def _scale_downs(
+    state: RolloutState, seen: Observation, now: datetime, timing: Timing
+) -> tuple[Manifest, ...]:
     return tuple(
         engine.deployment(seen.rollout, each.revision, each.frozen, 0)
-        for each in idle
-        if each.frozen is not None and stored is not None and stored.intent.weight_of(each.revision) == 0
+        for each in left_over(state, seen)
+        if each.frozen is not None and may_stop(each.revision, state, seen, now, timing)
     )
 
 
@@ -164,18 +171,15 @@ def _deletions(state: RolloutState, seen: Observation) -> tuple[ObjectReference,
 
 
 def _deletions_of_history(state: RolloutState, seen: Observation) -> tuple[ObjectReference, ...]:
-    at_rest = [each for each in _others(state, seen) if not each.desired_replicas and not each.pods]
+    live = live_revisions(state)
+    out = [each for each in seen.revisions if each.revision not in live]
+    at_rest = [each for each in out if not each.desired_replicas and not each.pods]
     newest_first = sorted(at_rest, key=lambda each: -(each.frozen.number if each.frozen else 0))
     return tuple(
         ObjectReference(api_version, kind, revision_name(seen.rollout.name, each.revision))
         for each in newest_first[KEPT_REVISIONS:]
         for api_version, kind in _KINDS
     )
-
-
-def _others(state: RolloutState, seen: Observation) -> list[RevisionSeen]:
-    live = _live_revisions(state)
-    return [each for each in seen.revisions if each.revision not in live]
 
 
 _KINDS = (

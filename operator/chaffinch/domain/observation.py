@@ -117,11 +117,13 @@ class Acknowledgement:
         epoch: Of the route that it has applied.
         sequence: Of the route that it has applied.
         weights: Effective ten-thousandths by revision (an arm without a Ready endpoint has 0).
+        open: Requests under way by revision; None if the router cannot tell.
     """
 
     epoch: int
     sequence: int
     weights: dict[str, int]
+    open: dict[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ class ProbeSeen:
         finished_at: When it succeeded or failed.
         result: The gate stage's counts once it has succeeded; a reason if they cannot be used; None
             before that, and for a warm-up.
+        message: What its condition Complete says, in our own words.
     """
 
     name: str
@@ -173,6 +176,7 @@ class ProbeSeen:
     phase: ProbePhase
     finished_at: datetime | None = None
     result: ArmEvidence | NoEvidence | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,11 @@ class Timing:
         crash_loop_restarts: Restarts of one pod that make a crash loop (a count).
         image_pull: How old a pod is that still cannot pull its image when that counts as a failure.
         acknowledgement: How long routers may take to acknowledge a route before it is held against them.
+        drain: How long the pods of a revision that is out are kept for the answers that they still give.
         retry: How long a revision that met trouble of its environment (no node, no endpoint) waits
             for its next attempt.
+        load_retry: How long a load probe that came to nothing is waited with before it is run again;
+            twice as long for each further one.
         active: Longest pause between two passes while something is in progress.
         idle: Longest pause between two passes otherwise.
         objectives: Shortest time between two status writes that only bring new figures.
@@ -27,7 +30,9 @@ class Timing:
     crash_loop_restarts: int = 3
     image_pull: float = 30
     acknowledgement: float = 60
+    drain: float = 300
     retry: float = 300
+    load_retry: float = 30
     active: float = 5
     idle: float = 60
     objectives: float = 30

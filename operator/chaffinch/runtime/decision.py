@@ -65,7 +65,7 @@ def decide(question: Question, seen: Observation, timing: Timing) -> Answer:
     return Answer(
         judgement=judgement,
         next=outcome,
-        wanted=desired(spec, outcome.state, seen),
+        wanted=desired(spec, outcome.state, seen, now, timing=timing),
         status=status_of(view, question.generation, question.previous),
     )
 

@@ -12,6 +12,8 @@ from chaffinch.domain.observation import Acknowledgement
 ADDRESSES = {"router-a": "10.0.0.1", "router-b": "10.0.0.2"}
 GOOD = b'{"epoch": 3, "sequence": 7, "appliedAt": null, "weights": {"0a1b2c3d": 10000}, "endpoints": {}}'
 WANT = Acknowledgement(epoch=3, sequence=7, weights={"0a1b2c3d": 10000})
+TELLING = b'{"epoch": 3, "sequence": 7, "weights": {}, "open": {"0a1b2c3d": 2}}'
+UNKNOWING = b'{"epoch": 3, "sequence": 7, "weights": {}, "open": null}'
 
 
 def _answer(status: int, content: bytes) -> httpx.Response:
@@ -40,6 +42,11 @@ def test_every_router_that_answers_acknowledges() -> None:
     assert _ask(_answer(200, GOOD)) == {"router-a": WANT, "router-b": WANT}
 
 
+@pytest.mark.parametrize(("content", "want"), [(TELLING, {"0a1b2c3d": 2}), (UNKNOWING, None), (GOOD, None)])
+def test_a_router_says_what_it_has_under_way_if_it_can(content: bytes, want: dict[str, int] | None) -> None:
+    assert _ask(_answer(200, content))["router-b"].open == want
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -50,6 +57,7 @@ def test_every_router_that_answers_acknowledges() -> None:
         _answer(200, b'{"epoch": 1.5, "sequence": 7, "weights": {}}'),
         _answer(200, b'{"epoch": true, "sequence": 7, "weights": {}}'),
         _answer(200, b'{"epoch": 1, "sequence": -1, "weights": {}}'),
+        _answer(200, b'{"epoch": 1, "sequence": 7, "weights": {}, "open": {"0a1b2c3d": -1}}'),
         _answer(200, b" " * 70_000 + GOOD),
         httpx.ConnectTimeout("slow"),
         httpx.RemoteProtocolError("cut"),

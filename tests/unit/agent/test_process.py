@@ -47,6 +47,7 @@ async def test_an_agent_is_ready_once_it_has_a_route_and_exports_zeros_for_its_a
             "appliedAt": None,
             "weights": {STABLE: 9_000, CANARY: 1_000},
             "endpoints": {STABLE: 0, CANARY: 0},
+            "open": {STABLE: 0, CANARY: 0},
         }
         lines = (await ask(stage, "/metrics"))[1].splitlines()
     for revision in (STABLE, CANARY):

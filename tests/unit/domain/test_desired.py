@@ -44,17 +44,17 @@ def test_a_revision_goes_only_when_the_stored_route_gives_it_nothing(
     weight: int, want: dict[str, int]
 ) -> None:
     seen = observed(kept(NEW, 2, 4), kept(OLD, 1, 4), old_weight=weight)
-    assert sizes(desired(SPEC, IDLE, seen).scale_downs) == want
+    assert sizes(desired(SPEC, IDLE, seen, NOW).scale_downs) == want
 
 
 def test_without_a_stored_route_nothing_is_made_smaller() -> None:
     seen = replace(observed(kept(NEW, 2, 4), kept(OLD, 1, 4)), router=RouterSeen())
-    assert desired(SPEC, IDLE, seen).scale_downs == ()
+    assert desired(SPEC, IDLE, seen, NOW).scale_downs == ()
 
 
 def test_the_oldest_of_more_than_three_past_revisions_is_deleted_its_frozen_form_last() -> None:
     past = [kept(f"{number:08x}", number) for number in (1, 2, 3, 4)]
-    wanted = desired(SPEC, IDLE, observed(kept(NEW, 5, 4), *past))
+    wanted = desired(SPEC, IDLE, observed(kept(NEW, 5, 4), *past), NOW)
     assert wanted.deletions == (
         ObjectReference("policy/v1", "PodDisruptionBudget", "chat-00000001"),
         ObjectReference("v1", "Service", "chat-00000001"),
@@ -64,15 +64,15 @@ def test_the_oldest_of_more_than_three_past_revisions_is_deleted_its_frozen_form
 
 
 def test_a_frozen_revision_is_never_written_again() -> None:
-    first = desired(SPEC, IDLE, observed())
-    again = desired(SPEC, IDLE, observed(kept(NEW, 2, 4)))
+    first = desired(SPEC, IDLE, observed(), NOW)
+    again = desired(SPEC, IDLE, observed(kept(NEW, 2, 4)), NOW)
     assert kinds(first.foundations) == ["ControllerRevision", "Service", "PodDisruptionBudget"]
     assert kinds(again.foundations) == ["Service", "PodDisruptionBudget"]
 
 
 def test_a_revision_whose_frozen_form_is_lost_is_left_as_it_is_when_the_spec_is_another() -> None:
     state = replace(IDLE, stable=StableRevision(OLD, NOW))
-    wanted: Desired = desired(SPEC, state, observed(RevisionSeen(OLD, None, 4)))
+    wanted: Desired = desired(SPEC, state, observed(RevisionSeen(OLD, None, 4)), NOW)
     assert (wanted.foundations, wanted.workloads, wanted.scale_downs) == ((), (), ())
 
 
@@ -80,7 +80,7 @@ def test_a_warm_up_is_made_once_for_its_pods() -> None:
     warming = replace(
         DEPLOYING, candidate=replace(CANDIDATE, warm_up=WarmUp(1, (WarmPod("c1", 0),)), warm_ups=1)
     )
-    wanted = desired(SPEC, warming, observed(kept(OLD, 1, 4), kept(NEW, 2, 1)))
+    wanted = desired(SPEC, warming, observed(kept(OLD, 1, 4), kept(NEW, 2, 1)), NOW)
     probe = next(manifest for manifest in wanted.workloads if manifest["kind"] == "LoadProbe")
     assert probe["metadata"]["name"] == f"chat-{NEW}-a2-w1"
     assert probe["spec"] == {
@@ -92,7 +92,7 @@ def test_a_warm_up_is_made_once_for_its_pods() -> None:
 
 def test_stable_keeps_its_size_while_an_attempt_runs_and_takes_the_specs_afterwards() -> None:
     smaller = SPEC.model_copy(update={"replicas": 2})
-    attempt = desired(smaller, DEPLOYING, observed(kept(OLD, 1, 4), kept(NEW, 2, 1)))
-    after = desired(smaller, IDLE, observed(kept(NEW, 2, 4)))
+    attempt = desired(smaller, DEPLOYING, observed(kept(OLD, 1, 4), kept(NEW, 2, 1)), NOW)
+    after = desired(smaller, IDLE, observed(kept(NEW, 2, 4)), NOW)
     assert sizes(attempt.workloads) == {f"chat-{OLD}": 4, f"chat-{NEW}": 1}
     assert sizes(after.workloads) == {f"chat-{NEW}": 2}

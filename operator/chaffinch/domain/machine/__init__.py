@@ -8,7 +8,8 @@
     seen        = replace(seen, evidence=answer)             # Evidence or NoEvidence, if there is a question
     judgement   = assess(state, seen, now)                   # None if there is nothing to judge
     outcome     = step(spec, state, seen, judgement, now, timing=timing)
-    wanted      = desired(spec, outcome.state, seen)         # route, manifests, scale-downs, deletions
+    wanted      = desired(spec, outcome.state, seen, now, timing=timing)
+                  # route, manifests, scale-downs, deletions
     view        = View(spec, outcome.state, seen, judgement, now)
     status      = status_of(view, generation, previous_status)   # module rollout_status
     events      = events_of(state, outcome.state)

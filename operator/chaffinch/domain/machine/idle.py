@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.domain.draining import left_over
 from chaffinch.domain.machine.ending import ENVIRONMENT
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
@@ -18,14 +19,14 @@ def stable_is_what_the_spec_asks_for(situation: Situation) -> Next | None:
     stable = situation.state.stable
     if stable is None or stable.revision != situation.revision:
         return None
-    return Next(situation.state, requeue_after=situation.timing.idle)
+    return _at_rest(situation)
 
 
 def the_revision_failed_before(situation: Situation) -> Next | None:
     """The revision is one that evidence spoke against. It is not tried again by itself."""
     if situation.revision not in situation.state.failed:
         return None
-    return Next(situation.state, requeue_after=situation.timing.idle)
+    return _at_rest(situation)
 
 
 def the_revision_was_rolled_back_just_now(situation: Situation) -> Next | None:
@@ -36,12 +37,19 @@ def the_revision_was_rolled_back_just_now(situation: Situation) -> Next | None:
     again = last.ended_at + timedelta(seconds=situation.timing.retry)
     if last.cause in ENVIRONMENT and situation.now >= again:
         return None
-    return Next(situation.state, requeue_after=situation.timing.idle)
+    return _at_rest(situation)
 
 
 def the_revision_is_new(situation: Situation) -> Next | None:
     """An attempt starts."""
     return situation.at_once(with_new_attempt(situation))
+
+
+def _at_rest(situation: Situation) -> Next:
+    """Stay as it is. While a revision that is out still gives answers, its end is looked out for."""
+    timing = situation.timing
+    waits = left_over(situation.state, situation.seen)
+    return Next(situation.state, requeue_after=timing.active if waits else timing.idle)
 
 
 CHECKS = (

@@ -15,10 +15,11 @@ from chaffinch.domain.manifests.common import ENGINE, ENGINE_PORT, Manifest
 from chaffinch.domain.manifests.engine_args import COMMAND, engine_arguments
 from chaffinch.domain.names import child_labels
 
-LEAVING_SECONDS = 15
-"""How long a pod that is asked to stop still serves: routers drop it within that time."""
-GRACE_SECONDS = 60
-"""How long a pod may take to stop; includes ``LEAVING_SECONDS`` and then the end of open answers."""
+LEAVING_SECONDS = 20
+"""How long a pod that is asked to stop still serves as before: routers drop it within that time."""
+GRACE_SECONDS = 330
+"""How long a pod may take to stop: ``LEAVING_SECONDS``, then what the engine takes to end its answers.
+An engine that aborts them, as vLLM does without ``--shutdown-timeout``, is gone much sooner."""
 STARTUP_PERIOD_SECONDS = 5
 SHARED_MEMORY = "shared-memory"
 SHARED_MEMORY_PATH = "/dev/shm"  # noqa: S108 - where engines look for shared memory, no temporary file
