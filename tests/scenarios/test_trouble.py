@@ -11,9 +11,7 @@ from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
-from scenarios.specs import STEPS, V2, rollout_spec, with_steps
-
-PROBE = {"name": "probe", "probe": {"profile": "smoke/v1"}}
+from scenarios.specs import V2, rollout_spec
 
 
 @pytest.mark.parametrize("problem", list(Problem))
@@ -166,40 +164,3 @@ def test_a_route_restored_from_a_backup_is_written_anew_so_that_agents_accept_it
     assert operator.world.route == operator.world.in_force
     assert operator.world.route.sequence == route.sequence + 1
     operator.run(900, until=healthy)
-
-
-def probing(behaviour: Behaviour) -> Operator:
-    baseline = {"name": "chat-base", "version": "v1"}
-    spec = rollout_spec(V2, baseline=baseline, strategy=with_steps(STEPS[0], PROBE, *STEPS[1:]))
-    operator = rolling_out(behaviour, spec)
-    operator.world.with_baseline("chat-base-v1")
-    return operator
-
-
-def test_a_probe_compares_with_the_baseline_before_any_traffic() -> None:
-    operator = probing(Behaviour(slowness=1.3)).run(300, until=rolled_back)
-    assert operator.state.last_attempt is not None
-    assert "the baseline" in operator.state.last_attempt.message
-    assert not operator.oracle.passes
-    good = probing(Behaviour()).run(900, until=healthy)
-    assert good.condition("BaselineValid") == ("True", "Matched")
-
-
-def test_a_missing_baseline_holds_the_probe_step_until_it_is_there() -> None:
-    operator = probing(Behaviour())
-    baseline, operator.world.baseline = operator.world.baseline, None
-    operator.run(120)
-    assert operator.condition("Reconciling") == ("True", "Holding")
-    assert operator.oracle.passes == set()
-    operator.world.baseline = baseline
-    operator.run(900, until=healthy)
-
-
-def test_a_probe_that_fails_is_run_three_times_and_then_holds() -> None:
-    operator = probing(Behaviour()).run(60, until=lambda op: op.state.stage is RolloutStage.STEPPING)
-    operator.world.probes_fail = True
-    operator.run(60)
-    assert operator.state.hold is not None
-    assert operator.state.hold.reason == "ProbeFailed"
-    runs = [name for name in operator.world.made if name.startswith("LoadProbe/") and "-s1" in name]
-    assert len(runs) == 3

@@ -15,7 +15,7 @@ from chaffinch.domain.intent import highest_sequence, route_order
 from chaffinch.domain.machine.judging import earliest_end
 from chaffinch.domain.manifests.common import engine_selector
 from chaffinch.domain.objectives import objectives_status
-from chaffinch.domain.state import Candidate, RolloutState
+from chaffinch.domain.state import Candidate, RolloutState, WarmUp
 from chaffinch.domain.status_codec import progress_status, step_status, warm_pods_status
 from chaffinch.domain.wording import ready_pods
 
@@ -115,10 +115,16 @@ def _candidate(view: View) -> api.CandidateStatus | None:
         replicas=candidate_pods(view.spec, view.state, view.seen),
         ready=ready_pods(view.seen, candidate.revision),
         warm=warm_pods_status(candidate.warmed),
-        warm_up=api.WarmUpStatus(serial=warm_up.serial, pods=warm_pods_status(warm_up.pods))
-        if warm_up
-        else None,
+        warm_up=_warm_up(warm_up) if warm_up else None,
         warm_ups=candidate.warm_ups or None,
+    )
+
+
+def _warm_up(warm_up: WarmUp) -> api.WarmUpStatus:
+    return api.WarmUpStatus(
+        serial=warm_up.serial,
+        pods=warm_pods_status(warm_up.pods),
+        failures=warm_up.failures or None,
     )
 
 

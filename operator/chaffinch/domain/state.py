@@ -39,10 +39,12 @@ class WarmUp:
     Attributes:
         serial: Which warm-up of the attempt this is, from 1; part of the LoadProbe's name.
         pods: The pods that it warms.
+        failures: How many warm-ups of the same pods failed before it.
     """
 
     serial: int
     pods: tuple[WarmPod, ...]
+    failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,14 +87,16 @@ def _candidate(status: api.RolloutStatus) -> Candidate | None:
         deadline=progress.deadline,
         plan=plan,
         warmed=_pods(candidate.warm),
-        warm_up=WarmUp(candidate.warm_up.serial, _pods(candidate.warm_up.pods))
-        if candidate.warm_up
-        else None,
+        warm_up=_warm_up(candidate.warm_up) if candidate.warm_up else None,
         warm_ups=candidate.warm_ups or 0,
         step=step,
         weight=weight.desired if weight else 0,
         decision=_decision(progress.decision) if progress.decision else None,
     )
+
+
+def _warm_up(warm_up: api.WarmUpStatus) -> WarmUp:
+    return WarmUp(warm_up.serial, _pods(warm_up.pods), warm_up.failures or 0)
 
 
 def _pods(pods: tuple[api.WarmPod, ...]) -> tuple[WarmPod, ...]:

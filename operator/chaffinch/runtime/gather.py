@@ -32,6 +32,7 @@ from chaffinch.ports.router import Routers
 from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.runtime.baseline_reading import BaselineReader, Comparison
 from chaffinch.runtime.children import Address, address_of
+from chaffinch.runtime.probe_status import COMPLETE, condition_of
 from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
 from chaffinch.runtime.reading import (
     controller_uid,
@@ -142,7 +143,9 @@ class Gatherer:
                 Problem.NOT_COMPARABLE, "the load profile of the probe cannot be read any more"
             )
         metadata = manifest["metadata"]
-        return ProbeSeen(metadata["name"], metadata["uid"], phase, status.finished_at, result)
+        told = condition_of(status, COMPLETE)
+        message = told.message if told is not None else ""
+        return ProbeSeen(metadata["name"], metadata["uid"], phase, status.finished_at, result, message)
 
     async def _result(
         self, manifest: Manifest, spec: LoadProbeSpec, status: LoadProbeStatus

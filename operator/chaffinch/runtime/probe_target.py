@@ -21,7 +21,7 @@ class NotYetError(Exception):
 
 
 class TargetGoneError(Exception):
-    """A pod that the spec names does not exist; the text says which. It will not come back."""
+    """A pod that the spec names is gone, deleted or evicted; the text says which. It will not come back."""
 
 
 class UnusableProfileError(Exception):
@@ -58,7 +58,7 @@ async def find_target(
 
     Raises:
         NotYetError: If the rollout, the revision or a ready pod is missing.
-        TargetGoneError: If a pod that is named does not exist.
+        TargetGoneError: If a pod that is named is gone, or about to be.
     """
     try:
         rollout = await cluster.get(Kinds.ROLLOUT, namespace, target.rollout)
@@ -123,10 +123,11 @@ async def _urls(cluster: Cluster, rollout: Manifest, revision: str, only: tuple[
     }
     if owners != {metadata["uid"]}:
         raise NotYetError(f"Revision {revision} of rollout {metadata['name']} has no Deployment.")
-    found = await cluster.list(Kinds.POD, metadata["namespace"], labels)
-    if gone := sorted(set(only) - {pod["metadata"]["name"] for pod in found}):
-        raise TargetGoneError(f"Pod {gone[0]} of revision {revision} does not exist any more.")
-    pods = [pod for pod in map(pod_of, found) if pod.serves and pod.ip]
+    found = [pod_of(pod) for pod in await cluster.list(Kinds.POD, metadata["namespace"], labels)]
+    left = {pod.name for pod in found if not pod.terminating and pod.failed is None}
+    if gone := sorted(set(only) - left):
+        raise TargetGoneError(f"Pod {gone[0]} of revision {revision} is gone, or about to be.")
+    pods = [pod for pod in found if pod.serves and pod.ip]
     ready = [pod for pod in pods if not only or pod.name in only]
     if not ready or len(ready) < len(only):
         missing = ", ".join(sorted(set(only) - {pod.name for pod in ready})[:4])

@@ -40,7 +40,7 @@ CANDIDATE = Candidate(
     deadline=NOW + timedelta(minutes=15),
     plan=PLAN,
     warmed=(WarmPod("c1", 0), WarmPod("c2", 1)),
-    warm_up=WarmUp(2, (WarmPod("c3", 0),)),
+    warm_up=WarmUp(2, (WarmPod("c3", 0),), failures=1),
     warm_ups=2,
     step=StepState(
         index=2,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from chaffinch.runtime.freezing import Freezer
 from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.probe_pass import ProbePass, ProbeSettings
+from fakes.cluster import FakeCluster, Key
 from fakes.virtual_time import LoopClock, run
 from fakes.workers import ADDRESS, FakeResults, finished, load_probe, record, start_workers, warm_up
 from fakes.world import NAME, NAMESPACE, Shop, rollout
@@ -259,7 +260,22 @@ def test_a_target_that_is_not_there_yet_is_waited_for(spec: dict[str, Any], want
     story(it())
 
 
-def test_a_pod_that_is_not_ready_yet_is_waited_for_and_one_that_is_gone_is_not() -> None:
+def deleted(cluster: FakeCluster, key: Key) -> None:
+    del cluster.objects[key]
+
+
+def leaving(cluster: FakeCluster, key: Key) -> None:
+    cluster.objects[key]["metadata"]["deletionTimestamp"] = "2026-03-01T14:00:00Z"
+
+
+def evicted(cluster: FakeCluster, key: Key) -> None:
+    cluster.objects[key]["status"] = {"phase": "Failed", "reason": "Evicted"}
+
+
+@pytest.mark.parametrize("goes", [deleted, leaving, evicted])
+def test_a_pod_that_is_not_ready_yet_is_waited_for_and_one_that_is_gone_is_not(
+    goes: Callable[[FakeCluster, Key], None],
+) -> None:
     async def it() -> None:
         one = await bench(**WARM_UP)
         name = f"{NAME}-{one.shop.status['stable']['revision']}-0"
@@ -269,7 +285,7 @@ def test_a_pod_that_is_not_ready_yet_is_waited_for_and_one_that_is_gone_is_not()
         pod["status"]["conditions"] = []
         await one.look()
         assert one.condition()[2].endswith(f"waiting for pod {name} to become ready.")
-        del one.shop.cluster.objects["Pod", NAMESPACE, name]
+        goes(one.shop.cluster, ("Pod", NAMESPACE, name))
         await one.look()
         assert one.condition()[:2] == ("False", "ProbeFailed")
         assert f"Pod {name} of revision" in one.condition()[2]

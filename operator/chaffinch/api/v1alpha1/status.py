@@ -119,6 +119,8 @@ class WarmUpStatus(StatusModel):
     """Which one of the attempt it is, from 1."""
     pods: WarmPods
     """The pods that it warms."""
+    failures: Count | None = None
+    """How many warm-ups of the same pods failed before it."""
 
 
 class CandidateStatus(StatusModel):

@@ -8,10 +8,11 @@ from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
 from chaffinch.domain.capacity import first_step
 from chaffinch.domain.machine.ending import rolled_back_by, rolling_back
-from chaffinch.domain.machine.failures import failure_at_deadline, failure_of
+from chaffinch.domain.machine.failures import Failure, failure_at_deadline, failure_of
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import LastAttempt, StableRevision, StepState
 
@@ -47,8 +48,7 @@ def its_pods_are_late(situation: Situation) -> Next | None:
     candidate = situation.candidate
     if candidate.deadline is None or situation.now < candidate.deadline:
         return None
-    needed = situation.pods_needed(first_step(candidate))
-    failure = failure_at_deadline(situation.children, len(situation.serving), needed)
+    failure = _failure_at_deadline(situation, first_step(candidate))
     return rolling_back(situation, failure.cause, failure.message)
 
 
@@ -64,12 +64,19 @@ def its_pods_are_warm(situation: Situation) -> Next | None:
     return situation.at_once(replace(state, stage=RolloutStage.STEPPING, hold=None))
 
 
+def its_pods_are_awaited(situation: Situation) -> Next | None:
+    """Nothing is wrong (any more)."""
+    return situation.wait(replace(situation.state, hold=None))
+
+
 CHECKS = (
     the_route_says_rolled_back,
     the_spec_has_moved_on,
     its_pods_cannot_work,
     its_pods_are_late,
     its_pods_are_warm,
+    the_warm_up_has_failed,
+    its_pods_are_awaited,
 )
 
 
@@ -93,16 +100,10 @@ def the_first_is_in_trouble(situation: Situation) -> Next | None:
     candidate = situation.candidate
     failure = failure_of(situation.children, situation.now, situation.timing)
     if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
-        needed = situation.pods_needed(len(candidate.plan.steps))
-        failure = failure_at_deadline(situation.children, len(situation.serving), needed)
+        failure = _failure_at_deadline(situation, len(candidate.plan.steps))
     if failure is None:
         return None
     return situation.held(situation.state, failure.cause, failure.message, None)
-
-
-def the_first_is_awaited(situation: Situation) -> Next | None:
-    """Nothing is wrong (any more)."""
-    return situation.wait(replace(situation.state, hold=None))
 
 
 CHECKS_OF_FIRST = (
@@ -111,9 +112,15 @@ CHECKS_OF_FIRST = (
     the_spec_has_moved_on,
     the_first_is_warm,
     the_first_is_in_trouble,
-    the_first_is_awaited,
+    the_warm_up_has_failed,
+    its_pods_are_awaited,
 )
 """The checks of the very first deployment, when there is no stable revision."""
+
+
+def _failure_at_deadline(situation: Situation, step: int) -> Failure:
+    needed, warm_up = situation.pods_needed(step), warm_up_problem(situation)
+    return failure_at_deadline(situation.children, len(situation.serving), needed, warm_up)
 
 
 def _serving(situation: Situation, order: WriteOrder) -> Next:

@@ -41,13 +41,16 @@ def failure_of(children: RevisionSeen, now: datetime, timing: Timing) -> Failure
     return None
 
 
-def failure_at_deadline(children: RevisionSeen, ready: int, needed: int) -> Failure:
+def failure_at_deadline(
+    children: RevisionSeen, ready: int, needed: int, warm_up: str | None = None
+) -> Failure:
     """Return why the pods were not ready and warm in time, as specific as the pods allow.
 
     Args:
         children: The revision's children.
         ready: How many of its pods are ready and warm.
         needed: How many would have had to be.
+        warm_up: What is wrong with their warm-up, if anything.
     """
     if children.refused is not None:
         return Failure(_REFUSALS[children.refused], "the API server refuses to create its pods")
@@ -59,7 +62,8 @@ def failure_at_deadline(children: RevisionSeen, ready: int, needed: int) -> Fail
     memory = next((pod for pod in children.pods if _out_of_memory(pod)), None)
     if memory is not None:
         return _crash_loop(memory)
-    return Failure(Reason.PROGRESS_DEADLINE_EXCEEDED, f"{ready} of {needed} pods were ready and warm in time")
+    message = f"{ready} of {needed} pods were ready and warm in time"
+    return Failure(Reason.PROGRESS_DEADLINE_EXCEEDED, f"{message}. {warm_up}" if warm_up else message)
 
 
 def _cannot_pull(pod: Pod) -> bool:

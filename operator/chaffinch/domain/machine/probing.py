@@ -1,4 +1,4 @@
-"""Follows the LoadProbe of a probe step: a run that failed is repeated, a run that lasts is waited for."""
+"""Follows a probe step's LoadProbe: a run that comes to nothing is repeated, a long one is waited for."""
 
 from __future__ import annotations
 
@@ -8,24 +8,31 @@ from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.strategy import ProbeStep
 from chaffinch.domain.machine.judging import max_wait
+from chaffinch.domain.machine.repeating import MOST_RUNS, again_at, problem_of, told
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.names import step_probe_name
 from chaffinch.domain.observation import ProbeSeen
 
-MOST_RUNS = 3
 
-
-def the_probe_has_failed(situation: Situation) -> Next | None:
-    """The load generator ended without a result. That says nothing about the revision: it is run again."""
-    probe, step = _probe(situation), situation.step_state
-    if probe is None or probe.phase is not ProbePhase.FAILED:
+def the_probe_has_no_result(situation: Situation) -> Next | None:
+    """A run lost its pods, or has no usable result: that says nothing of the revision, so it is run again."""
+    step, probe = situation.step_state, _probe(situation)
+    if not isinstance(situation.step, ProbeStep):
         return None
-    if step.run < MOST_RUNS:
-        again = replace(step, run=step.run + 1)
-        return situation.at_once(replace(situation.with_candidate(step=again), hold=None))
-    message = f"LoadProbe {probe.name} failed; so did the {MOST_RUNS - 1} before it"
-    deadline = step.entered_at + max_wait(situation.step)
+    if step.run > MOST_RUNS:
+        message = f"the canary lost pods in the last of {MOST_RUNS} runs of its load probe"
+        return situation.held(situation.state, Reason.PROBE_FAILED, message, situation.now)
+    problem = problem_of(probe, measures=True)
+    if probe is None or problem is None:
+        return None
+    again = again_at(probe, step.run, situation.timing)
+    if again is not None and situation.now >= again:
+        following = replace(step, run=step.run + 1)
+        return situation.at_once(replace(situation.with_candidate(step=following), hold=None))
+    message = told(probe, problem, step.run, again)
+    # One that is not run again needs a person now, not when the step's time is over.
+    deadline = situation.now if again is None else step.entered_at + max_wait(situation.step)
     return situation.held(situation.state, Reason.PROBE_FAILED, message, deadline)
 
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.strategy import ProbeStep
 from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.machine.deploying import (
     its_pods_cannot_work,
@@ -21,10 +22,11 @@ from chaffinch.domain.machine.deploying import (
 from chaffinch.domain.machine.ending import rolling_back
 from chaffinch.domain.machine.failures import failure_at_deadline
 from chaffinch.domain.machine.judging import earliest_end, max_wait
-from chaffinch.domain.machine.probing import the_probe_has_failed, the_probe_is_not_done
+from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import CandidateChanges, Check, Situation
 from chaffinch.domain.machine.types import Next
+from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.state import RolloutState, StepState
 from chaffinch.domain.verdict import EvidenceReason, Outcome
 
@@ -66,7 +68,9 @@ def the_canary_stays_away(situation: Situation) -> Next | None:
     needed = situation.pods_needed(_awaited_step(situation))
     if deadline is None or situation.now < deadline or len(situation.serving) >= needed:
         return None
-    failure = failure_at_deadline(situation.children, len(situation.serving), needed)
+    failure = failure_at_deadline(
+        situation.children, len(situation.serving), needed, warm_up_problem(situation)
+    )
     lost = situation.step_state.passed_at is None and failure.cause is Reason.PROGRESS_DEADLINE_EXCEEDED
     cause = Reason.CANARY_UNAVAILABLE if lost else failure.cause
     return rolling_back(situation, cause, failure.message)
@@ -82,7 +86,9 @@ def the_canary_is_below_strength(situation: Situation) -> Next | None:
         situation.candidate.plan.strategy.progress_deadline_seconds
     )
     state = _unclocked(situation, deadline=deadline)
-    message = f"{ready} of {needed} canary pods are ready and warm; the step's clock waits for all"
+    message = _with_warm_up(
+        situation, f"{ready} of {needed} canary pods are ready and warm; the step's clock waits for all"
+    )
     return situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
 
 
@@ -95,7 +101,7 @@ def the_step_has_passed(situation: Situation) -> Next | None:
     if index >= len(situation.candidate.plan.steps):
         return decided_to_promote(situation)
     if len(situation.serving) < situation.pods_needed(index):
-        return situation.wait(replace(situation.state, hold=None))
+        return the_warm_up_has_failed(situation) or situation.wait(replace(situation.state, hold=None))
     return situation.at_once(situation.with_candidate(step=StepState(index, situation.now), deadline=None))
 
 
@@ -153,15 +159,15 @@ CHECKS: tuple[Check, ...] = (
     the_route_says_rolled_back,
     nothing_could_take_over,
     the_spec_has_moved_on,
-    the_verdict_is_fail,
     its_pods_cannot_work,
     the_canary_is_lost,
     the_canary_stays_away,
     the_canary_is_below_strength,
+    the_verdict_is_fail,
     the_step_has_passed,
     the_weight_is_not_set,
+    the_probe_has_no_result,
     the_weight_is_not_in_force,
-    the_probe_has_failed,
     the_probe_is_not_done,
     the_verdict_is_pass,
     there_is_no_verdict,
@@ -173,13 +179,19 @@ def _awaited_step(situation: Situation) -> int:
     return step.index if step.passed_at is None else step.index + 1
 
 
+def _with_warm_up(situation: Situation, message: str) -> str:
+    problem = warm_up_problem(situation)
+    return message if problem is None else f"{message}. {problem}"
+
+
 def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
     return replace(situation.with_candidate(**changes), hold=None)
 
 
 def _unclocked(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
-    """Return the state with the step begun anew: no clock, no pass, nothing judged yet."""
+    """Return the state with the step begun anew: no clock, no pass, nothing judged, no run of a probe."""
     step = situation.step_state
-    entered = step.entered_at if step.acknowledged_at is None else situation.now
-    changes["step"] = StepState(step.index, entered, run=step.run)
+    if step.acknowledged_at is not None:
+        run = step.run + 1 if isinstance(situation.step, ProbeStep) else step.run
+        changes["step"] = StepState(step.index, situation.now, run=run)
     return situation.with_candidate(**changes)

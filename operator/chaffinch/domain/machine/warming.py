@@ -2,7 +2,8 @@
 
 A pod gets traffic only after a warm-up has reached it, be it one of the first or one that was added, or
 came back, at a later step. A container that restarted is cold again. Without a warm-up step, Ready is
-warm.
+warm. A warm-up that failed stays the candidate's warm-up until the next one begins, so that it can be
+told what is wrong; after some failures in a row there is no next one.
 """
 
 from __future__ import annotations
@@ -10,9 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chaffinch.api.v1alpha1.probe import ProbePhase
+from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.domain.machine.repeating import again_at, problem_of, told
 from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next
 from chaffinch.domain.names import warm_up_name
+from chaffinch.domain.observation import ProbeSeen
 from chaffinch.domain.state import Candidate, WarmPod, WarmUp
 
 
@@ -28,12 +33,42 @@ def with_warm_pods(situation: Situation) -> Situation:
     return replace(situation, state=replace(situation.state, candidate=candidate))
 
 
+def warm_up_problem(situation: Situation) -> str | None:
+    """Say that the last warm-up failed, why, and when the next one is; None if it did not."""
+    warm_up = situation.candidate.warm_up
+    probe = _probe(situation, situation.candidate)
+    problem = problem_of(probe, measures=False)
+    if warm_up is None or probe is None or problem is None:
+        return None
+    runs = warm_up.failures + 1
+    return told(probe, problem, runs, again_at(probe, runs, situation.timing))
+
+
+def the_warm_up_has_failed(situation: Situation) -> Next | None:
+    """No pod gets traffic that is not warm: its pods stay, and the progress deadline goes on."""
+    problem = warm_up_problem(situation)
+    if problem is None:
+        return None
+    return situation.held(situation.state, Reason.PROBE_FAILED, problem, situation.candidate.deadline)
+
+
 def _present(situation: Situation) -> set[WarmPod]:
-    return {WarmPod(pod.name, pod.restarts) for pod in situation.children.pods if not pod.terminating}
+    return {
+        WarmPod(pod.name, pod.restarts)
+        for pod in situation.children.pods
+        if not pod.terminating and pod.failed is None
+    }
 
 
 def _ready(situation: Situation) -> tuple[WarmPod, ...]:
     return tuple(sorted(WarmPod(pod.name, pod.restarts) for pod in situation.children.pods if pod.serves))
+
+
+def _probe(situation: Situation, candidate: Candidate) -> ProbeSeen | None:
+    if candidate.warm_up is None:
+        return None
+    rollout, serial = situation.seen.rollout.name, candidate.warm_up.serial
+    return situation.seen.probe(warm_up_name(rollout, candidate.revision, candidate.attempt, serial))
 
 
 def _without_cold_pods(situation: Situation, candidate: Candidate) -> Candidate:
@@ -42,26 +77,37 @@ def _without_cold_pods(situation: Situation, candidate: Candidate) -> Candidate:
 
 
 def _ended(situation: Situation, candidate: Candidate) -> Candidate:
-    """Take the result of the warm-up that runs, or give it up when none of its pods is left."""
-    warm_up = candidate.warm_up
+    """Take the result of the warm-up that runs, or give it up when it waits for pods that are gone."""
+    warm_up, probe = candidate.warm_up, _probe(situation, candidate)
     if warm_up is None:
         return candidate
     present = _present(situation)
     left = tuple(pod for pod in warm_up.pods if pod in present)
-    name = warm_up_name(situation.seen.rollout.name, candidate.revision, candidate.attempt, warm_up.serial)
-    probe = situation.seen.probe(name)
-    if probe is not None and probe.phase is ProbePhase.SUCCEEDED:
+    phase = ProbePhase.PENDING if probe is None else probe.phase
+    if phase is ProbePhase.SUCCEEDED:
         warmed = tuple(sorted({*candidate.warmed, *left}))
         return replace(candidate, warmed=warmed, warm_up=None)
-    if not left or (probe is not None and probe.phase is ProbePhase.FAILED):
+    if not left or (left != warm_up.pods and phase is not ProbePhase.RUNNING):
         return replace(candidate, warm_up=None)
     return candidate
 
 
 def _begun(situation: Situation, candidate: Candidate) -> Candidate:
-    """Begin a warm-up of the Ready pods that are cold, unless one runs."""
+    """Begin a warm-up of the Ready pods that are cold, unless one runs or has to be waited with."""
     cold = tuple(pod for pod in _ready(situation) if pod not in candidate.warmed)
-    if candidate.warm_up is not None or not cold:
+    failures = _failures(situation, candidate)
+    if failures is None or not cold:
         return candidate
     serial = candidate.warm_ups + 1
-    return replace(candidate, warm_up=WarmUp(serial, cold), warm_ups=serial)
+    return replace(candidate, warm_up=WarmUp(serial, cold, failures), warm_ups=serial)
+
+
+def _failures(situation: Situation, candidate: Candidate) -> int | None:
+    """Return how many warm-ups in a row failed before one that may begin now; None if none may."""
+    last, probe = candidate.warm_up, _probe(situation, candidate)
+    if last is None:
+        return 0
+    if probe is None or problem_of(probe, measures=False) is None:
+        return None
+    again = again_at(probe, last.failures + 1, situation.timing)
+    return last.failures + 1 if again is not None and situation.now >= again else None
