@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from chaffinch.domain.observation import Pod, Termination
@@ -43,7 +43,7 @@ class LivePod:
     started: datetime
     restarts: int = 0
     terminating_since: datetime | None = None
-    lost: bool = field(default=False)
+    unplaced: bool = False
 
     def live(self, now: datetime, behaviour: Behaviour) -> None:
         """Let time pass: a container that has come to its end is started again."""
@@ -57,7 +57,8 @@ class LivePod:
     def seen(self, now: datetime, behaviour: Behaviour) -> Pod:
         """Return what the API server says of the pod."""
         ready_at = self.started + timedelta(seconds=behaviour.starts_in)
-        runs = behaviour.pulls and behaviour.fits and not self.lost
+        placed = behaviour.fits and not self.unplaced
+        runs = behaviour.pulls and placed
         ready = runs and now >= ready_at
         ended = Termination(
             137 if behaviour.killed else behaviour.exit_code, "OOMKilled" if behaviour.killed else "Error"
@@ -66,12 +67,12 @@ class LivePod:
             name=self.name,
             uid=f"uid-of-{self.name}",
             created=self.created,
-            ip="10.0.0.1" if behaviour.fits else None,
+            ip="10.0.0.1" if placed else None,
             ready=ready,
             ready_since=ready_at if ready else None,
             restarts=self.restarts,
             waiting=None if behaviour.pulls else "ImagePullBackOff",
             last_termination=ended if self.restarts else None,
-            unschedulable=not behaviour.fits,
+            unschedulable=not placed,
             terminating=self.terminating_since is not None,
         )

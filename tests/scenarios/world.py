@@ -7,10 +7,11 @@ pod; load probes end; requests are counted. Nothing sleeps and nothing is random
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from chaffinch.agent.split import effective_weights
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence, Problem
 from chaffinch.domain.machine import EvidenceQuestion
@@ -27,6 +28,7 @@ from chaffinch.domain.observation import (
     RouterSeen,
 )
 from chaffinch.domain.route import RouteIntent, RouteOrder, StoredRoute
+from chaffinch.routing.route import Arm
 from scenarios.engines import Behaviour, LivePod
 from scenarios.evidence import arm
 
@@ -64,6 +66,7 @@ class World:
     probes_fail: bool = False
     probe_result: NoEvidence | None = None
     taken: tuple[str, ...] = ()
+    room: int = 100
 
     now: datetime = START
     frozen: dict[str, FrozenRevision] = field(default_factory=dict)
@@ -74,6 +77,8 @@ class World:
     in_force: StoredRoute | None = None
     route_written: datetime = START
     made: Counter[str] = field(default_factory=Counter)
+    hindered: set[str] = field(default_factory=set)
+    unready_until: dict[str, datetime] = field(default_factory=dict)
     _names: int = 0
 
     def behaviour(self, revision: str) -> Behaviour:
@@ -114,6 +119,20 @@ class World:
         for revision in {pod.revision for pod in gone}:
             self._resize(revision)
 
+    def restart_pod(self, revision: str) -> None:
+        """Let the container of one pod of a revision end and start again."""
+        pod = self._of(revision)[0]
+        pod.restarts, pod.started = pod.restarts + 1, self.now
+
+    def hinder_newest_pod(self, revision: str) -> None:
+        """Let a revision's newest pod be on a node that cannot pull its image."""
+        self.hindered.add(max(self._of(revision), key=lambda pod: pod.created).name)
+
+    def blink(self, revision: str, count: int, seconds: float) -> None:
+        """Let some pods of a revision not be Ready for a while, though their containers run on."""
+        for pod in self._of(revision)[:count]:
+            self.unready_until[pod.name] = self.now + timedelta(seconds=seconds)
+
     def _of(self, revision: str) -> list[LivePod]:
         return [pod for pod in self.pods if pod.revision == revision and pod.terminating_since is None]
 
@@ -124,7 +143,15 @@ class World:
         for _ in range(wanted - len(present)):
             self._names += 1
             name = f"chat-{revision}-p{self._names}"
-            self.pods.append(LivePod(name, revision, self.now, self.now))
+            unplaced = len(self.pods) >= self.room
+            self.pods.append(LivePod(name, revision, self.now, self.now, unplaced=unplaced))
+
+    def make_room(self) -> None:
+        """Let all pods that wait for a node start on one."""
+        self.room = 100
+        for pod in self.pods:
+            if pod.unplaced:
+                pod.unplaced, pod.started = False, self.now
 
     # What the operator writes
 
@@ -188,7 +215,7 @@ class World:
 
     def revision(self, revision: str) -> RevisionSeen:
         """Return what is seen of a revision."""
-        pods = tuple(p.seen(self.now, self.behaviour(revision)) for p in self.pods if p.revision == revision)
+        pods = tuple(self._pod(pod) for pod in self.pods if pod.revision == revision)
         return RevisionSeen(
             revision,
             self.frozen.get(revision),
@@ -196,21 +223,28 @@ class World:
             tuple(sorted(pods, key=lambda pod: pod.name)),
         )
 
+    def _pod(self, pod: LivePod) -> Pod:
+        seen = replace(pod.seen(self.now, self.behaviour(pod.revision)), started=pod.started)
+        if pod.name in self.hindered:
+            return replace(seen, ready=False, ready_since=None, waiting="ImagePullBackOff")
+        if self.now < self.unready_until.get(pod.name, START):
+            return replace(seen, ready=False, ready_since=None)
+        return seen
+
     def serving(self, revision: str, admitted: tuple[str, ...] | None = None) -> list[Pod]:
         """Return the Ready endpoints of a revision, of those that are admitted."""
         pods = [pod for pod in self.revision(revision).pods if pod.serves]
         return pods if admitted is None else [pod for pod in pods if pod.name in admitted]
 
     def effective_weights(self, intent: RouteIntent) -> dict[str, int]:
-        """Return what routers make of a route: arms without a Ready endpoint get nothing."""
+        """Return what routers make of a route."""
         alive = {
-            a.revision: a.weight
-            for a in intent.arms
-            if a.revision not in self.unseen_by_routers and self.serving(a.revision, a.pods)
+            arm.revision
+            for arm in intent.arms
+            if arm.revision not in self.unseen_by_routers and self.serving(arm.revision, arm.pods)
         }
-        total = sum(alive.values())
-        shares = {r: weight * 10_000 // total if total else 0 for r, weight in alive.items()}
-        return {a.revision: shares.get(a.revision, 0) for a in intent.arms}
+        arms = tuple(Arm(revision=arm.revision, weight=arm.weight) for arm in intent.arms)
+        return effective_weights(arms, intent.stable, alive)
 
     def _router_pods(self) -> tuple[RouterPod, ...]:
         if self.in_force is None:

@@ -15,7 +15,7 @@ from chaffinch.api.v1alpha1.status import DecisionKind
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The end of an attempt, decided once and never taken back.
+    """The end of an attempt. A rollback is never taken back; a promotion only while stable has traffic.
 
     Attributes:
         kind: Promote or roll back.

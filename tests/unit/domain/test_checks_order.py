@@ -68,6 +68,8 @@ ORDER: list[tuple[Sequence[Check], list[str]]] = [
     (
         promoting.CHECKS,
         [
+            "something_newer_is_asked_for",
+            "the_canary_is_lost",
             "pods_are_missing",
             "traffic_is_not_all_its_own",
             "routers_have_not_acknowledged",

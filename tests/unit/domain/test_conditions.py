@@ -210,6 +210,26 @@ TABLE: dict[str, tuple[RolloutState, Observation, str, str, str, str, str]] = {
         "False/AsExpected",
         "Unknown/InProgress",
     ),
+    "promoting, its pods lost": (
+        replace(
+            PROMOTING, hold=Hold("CanaryUnavailable", NOW, NOW + timedelta(hours=1), "it has no ready pod")
+        ),
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "True/Holding",
+        "False/AsExpected",
+        "Unknown/InProgress",
+    ),
+    "promoting, its pods without room": (
+        replace(PROMOTING, hold=Hold("Unschedulable", NOW, None, "no node has room for its pods")),
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "False/Unschedulable",
+        "True/Unschedulable",
+        "Unknown/InProgress",
+    ),
     "rolling back": (
         ROLLING_BACK,
         SEEN,

@@ -57,7 +57,7 @@ def _restored(situation: Situation, intent: RouteIntent) -> RolloutState:
     written = intent.decision
     if written is not None and written.kind is DecisionKind.PROMOTE:
         decision = Decision(written.kind, written.cause, written.at, "every step passed")
-        candidate = replace(restored.candidate, decision=decision, deadline=None)
+        candidate = replace(restored.candidate, decision=decision)
         return replace(state, stage=RolloutStage.PROMOTING, candidate=candidate)
     if stable is None:
         return state

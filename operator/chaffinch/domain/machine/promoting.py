@@ -1,6 +1,8 @@
 """The stage Promoting: the decision is made and recorded; the candidate takes over.
 
-Nothing is restarted and no label changes: the same pods that were the canary serve on as stable.
+Nothing is restarted and no label changes: the same pods that were the canary serve on as stable. Until the
+routers send everything to them stable keeps its pods, and a newer spec or the loss of the canary is met as
+in a step.
 """
 
 from __future__ import annotations
@@ -11,31 +13,60 @@ from datetime import timedelta
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
-from chaffinch.domain.machine.failures import failure_of
+from chaffinch.domain.machine.ending import rolling_back
+from chaffinch.domain.machine.failures import failure_at_deadline, failure_of
 from chaffinch.domain.machine.situation import Situation
-from chaffinch.domain.machine.types import Next
+from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.route import Decision
-from chaffinch.domain.state import LastAttempt, StableRevision
+from chaffinch.domain.state import LastAttempt, RolloutState, StableRevision
 
 
 def decided_to_promote(situation: Situation) -> Next:
     """Decide to promote. The status says so before the route does."""
     message = "every step passed"
     decision = Decision(DecisionKind.PROMOTE, Reason.AS_EXPECTED, situation.now, message)
-    state = situation.with_candidate(decision=decision, deadline=None)
+    deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
+    state = situation.with_candidate(decision=decision, deadline=deadline)
     return situation.at_once(replace(state, stage=RolloutStage.PROMOTING, hold=None))
+
+
+def something_newer_is_asked_for(situation: Situation) -> Next | None:
+    """The spec has moved on before the candidate has all traffic (or when it is lost): stable goes on."""
+    candidate = situation.candidate
+    needs_stable = candidate.weight < FULL_WEIGHT or not situation.serving
+    if situation.revision == candidate.revision or not needs_stable or not situation.stable_serves:
+        return None
+    return rolling_back(situation, Reason.SUPERSEDED, f"the spec asks for {situation.revision} now")
+
+
+def the_canary_is_lost(situation: Situation) -> Next | None:
+    """No pod of it is Ready while stable has a share: stable gets all, the promotion waits."""
+    if situation.serving or situation.candidate.weight in {0, FULL_WEIGHT}:
+        return None
+    return replace(_awaiting(situation, situation.with_candidate(weight=0)), order=WriteOrder.ROUTE_FIRST)
 
 
 def pods_are_missing(situation: Situation) -> Next | None:
     """The candidate has not all its pods warm: stable is kept, and traffic stays where it is."""
-    needed = situation.pods_needed(len(situation.candidate.plan.steps))
+    candidate = situation.candidate
+    needed = situation.pods_needed(len(candidate.plan.steps))
     ready = len(situation.serving)
     if ready >= needed:
         return None
     failure = failure_of(situation.children, situation.now, situation.timing)
+    if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
+        failure = failure_at_deadline(situation.children, ready, needed, warm_up_problem(situation))
     if failure is not None:
         return situation.held(situation.state, failure.cause, failure.message, None)
-    return situation.wait(replace(situation.state, hold=None))
+    if ready == 0:
+        return _awaiting(situation, situation.state)
+    return the_warm_up_has_failed(situation) or situation.wait(replace(situation.state, hold=None))
+
+
+def _awaiting(situation: Situation, state: RolloutState) -> Next:
+    message = "the new revision has no ready pod; it takes over when all of them are ready and warm"
+    return situation.held(state, Reason.CANARY_UNAVAILABLE, message, situation.candidate.deadline)
 
 
 def traffic_is_not_all_its_own(situation: Situation) -> Next | None:
@@ -80,6 +111,8 @@ def it_has_taken_over(situation: Situation) -> Next | None:
 
 
 CHECKS = (
+    something_newer_is_asked_for,
+    the_canary_is_lost,
     pods_are_missing,
     traffic_is_not_all_its_own,
     routers_have_not_acknowledged,
