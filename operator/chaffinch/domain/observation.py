@@ -50,6 +50,7 @@ class Pod:
         unschedulable: Whether the scheduler finds no node for it.
         terminating: Whether it is being deleted.
         failed: The reason of the phase Failed (``Evicted``, ...), if it is in it.
+        started: When its ``engine`` container was started, if it runs.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Pod:
     unschedulable: bool = False
     terminating: bool = False
     failed: str | None = None
+    started: datetime | None = None
 
     @property
     def serves(self) -> bool:
