@@ -201,6 +201,15 @@ TABLE: dict[str, tuple[RolloutState, Observation, str, str, str, str, str]] = {
         "False/AsExpected",
         "Unknown/InProgress",
     ),
+    "nothing to fall back to": (
+        replace(STEPPING, hold=Hold("NoReadyEndpoint", NOW, None, "the stable revision has no ready pod")),
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "False/NoReadyEndpoint",
+        "True/NoReadyEndpoint",
+        "Unknown/InProgress",
+    ),
     "promoting": (
         PROMOTING,
         SEEN,

@@ -84,6 +84,12 @@ def _explain_status_lost(view: View) -> tuple[str, ...]:
     return _hold(view), "Do: restore the ConfigMap, or create the rollout anew"
 
 
+def _explain_dead_stable(view: View) -> tuple[str, ...]:
+    stable = view.state.stable.revision if view.state.stable else ""
+    remedy = f"Do: get a pod of {stable} ready; if none ever can be, delete the rollout and create it anew"
+    return _hold(view), "Goes on by itself when that ends", remedy
+
+
 def _explain_tampered(view: View) -> tuple[str, ...]:
     detail = view.seen.baseline.detail if view.seen.baseline else ""
     return f"The baseline was altered, nothing advances: {detail}", "Do: restore it, or name another version"
@@ -99,6 +105,7 @@ _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
     Reason.ROLLED_BACK: _explain_rolled_back,
     Reason.REVISION_PREVIOUSLY_FAILED: _explain_failed_before,
     Reason.BASELINE_TAMPERED: _explain_tampered,
+    Reason.NO_READY_ENDPOINT: _explain_dead_stable,
 }
 
 

@@ -134,10 +134,12 @@ class View:
 
     def _first_or_last_resort(self, reason: str) -> bool:
         """Say whether pods are in trouble where there is nothing to roll back to (any more)."""
+        if reason == Reason.NO_READY_ENDPOINT:
+            return True
         alone = self.state.stable is None or self.state.stage is RolloutStage.PROMOTING
         return alone and reason not in _WAITED_FOR
 
 
 _WAITED_FOR = frozenset({Reason.WEIGHT_NOT_OBSERVED, Reason.CANARY_UNAVAILABLE})
 """What a hold may be about, until its deadline, without a person being needed."""
-_OWN_REASONS = frozenset({Reason.PROBE_FAILED, Reason.CANARY_UNAVAILABLE})
+_OWN_REASONS = frozenset({Reason.PROBE_FAILED, Reason.CANARY_UNAVAILABLE, Reason.STABLE_UNDERSIZED})
