@@ -17,9 +17,10 @@ from chaffinch.domain.names import child_labels
 
 LEAVING_SECONDS = 20
 """How long a pod that is asked to stop still serves as before: routers drop it within that time."""
-GRACE_SECONDS = 330
+GRACE_SECONDS = 110
 """How long a pod may take to stop: ``LEAVING_SECONDS``, then what the engine takes to end its answers.
-An engine that aborts them, as vLLM does without ``--shutdown-timeout``, is gone much sooner."""
+An engine that aborts them, as vLLM does without ``--shutdown-timeout``, is gone much sooner. Not more,
+because the deletion of a namespace looks again only after half of its pods' longest grace period."""
 STARTUP_PERIOD_SECONDS = 5
 SHARED_MEMORY = "shared-memory"
 SHARED_MEMORY_PATH = "/dev/shm"  # noqa: S108 - where engines look for shared memory, no temporary file
