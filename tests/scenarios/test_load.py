@@ -58,6 +58,7 @@ def assert_held_for_good(operator: Operator, words: str) -> None:
     assert operator.state.hold.reason == "ProbeFailed"
     assert words in operator.state.hold.message
     assert operator.condition("Stalled") == ("True", "ProbeFailed")
+    assert operator.message("Stalled").endswith("another revision in the spec starts anew.")
     before = operator.writes
     operator.run(600)
     assert operator.writes == before

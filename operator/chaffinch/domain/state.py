@@ -53,12 +53,13 @@ class StepState:
 
     Attributes:
         index: Into the plan's steps, from 0.
-        entered_at: When it began.
+        entered_at: When it began first; what it may take in all counts from here.
         acknowledged_at: When all routers had its weight in force (a probe step: when it began); its
             clock and its evidence start here. None until then, and again after the canary was lost.
         passed_at: When the pass was recorded. The weight stays until the next step's pods are warm.
         run: Which run of a probe step this is, from 1.
         judge: What the judge remembers of this step.
+        restarted_at: When it was last begun anew because pods were lost; None if it never was.
     """
 
     index: int
@@ -67,6 +68,7 @@ class StepState:
     passed_at: datetime | None = None
     run: int = 1
     judge: JudgeState = field(default_factory=JudgeState)
+    restarted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

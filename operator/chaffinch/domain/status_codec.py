@@ -113,6 +113,7 @@ def _step(step: api.StepStatus, steps: int) -> StepState:
         passed_at=step.passed_at,
         run=step.run or 1,
         judge=JudgeState.from_json(json.loads(step.judge) if step.judge else None),
+        restarted_at=step.restarted_at,
     )
 
 
@@ -138,6 +139,7 @@ def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepSta
         entered_at=step.entered_at,
         acknowledged_at=step.acknowledged_at,
         passed_at=step.passed_at,
+        restarted_at=step.restarted_at,
         run=step.run if step.run > 1 else None,
         judge=json.dumps(judge, sort_keys=True, separators=(",", ":")) if judge else None,
     )

@@ -22,6 +22,7 @@ class Timing:
             for its next attempt.
         load_retry: How long a load probe that came to nothing is waited with before it is run again;
             twice as long for each further one.
+        moment: How long pods may be not Ready, in the same container, before a step's clock starts anew.
         active: Longest pause between two passes while something is in progress.
         idle: Longest pause between two passes otherwise.
         objectives: Shortest time between two status writes that only bring new figures.
@@ -33,6 +34,7 @@ class Timing:
     drain: float = 300
     retry: float = 300
     load_retry: float = 30
+    moment: float = 10
     active: float = 5
     idle: float = 60
     objectives: float = 30

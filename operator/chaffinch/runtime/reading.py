@@ -45,7 +45,8 @@ def pod_of(manifest: Manifest) -> Pod:
     ready = _condition(status, "Ready")
     scheduled = _condition(status, "PodScheduled")
     container = _container(status.get("containerStatuses") or ())
-    waiting = (container.get("state") or {}).get("waiting") or {}
+    state = container.get("state") or {}
+    waiting = state.get("waiting") or {}
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -58,6 +59,7 @@ def pod_of(manifest: Manifest) -> Pod:
         last_termination=_termination(container),
         unschedulable=scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable",
         terminating="deletionTimestamp" in metadata,
+        started=moment((state.get("running") or {}).get("startedAt")),
         failed=(_word(status.get("reason")) or "Failed") if status.get("phase") == "Failed" else None,
     )
 

@@ -48,6 +48,7 @@ CANDIDATE = Candidate(
         acknowledged_at=NOW,
         passed_at=NOW,
         run=2,
+        restarted_at=NOW + timedelta(seconds=5),
         judge=JudgeState({"ttft/max/Limit": GateMemory(2, 225, 1, 150, Said.PASS)}),
     ),
     weight=500,

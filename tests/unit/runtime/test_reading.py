@@ -48,6 +48,10 @@ def _condition(kind: str, status: str, reason: str = "") -> dict[str, Any]:
         (_pod({"phase": "Failed"}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
         (_pod(_engine(restartCount=3)), Pod("chat-1", "uid-1", MADE, restarts=3)),
         (
+            _pod(_engine(state={"running": {"startedAt": "2026-03-01T14:02:00Z"}})),
+            Pod("chat-1", "uid-1", MADE, started=datetime(2026, 3, 1, 14, 2, tzinfo=UTC)),
+        ),
+        (
             _pod(_engine(state={"waiting": {"reason": "ImagePullBackOff", "message": "from a registry"}})),
             Pod("chat-1", "uid-1", MADE, waiting="ImagePullBackOff"),
         ),

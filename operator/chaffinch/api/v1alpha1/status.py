@@ -154,7 +154,9 @@ class StepStatus(StatusModel):
     require: Require | None = None
     """The evidence that is needed to go on, where the step gathers any."""
     entered_at: Timestamp
-    """When the step was entered."""
+    """When the step was entered first."""
+    restarted_at: Timestamp | None = None
+    """When it was last begun anew because pods were lost."""
     acknowledged_at: Timestamp | None = None
     """When all routers had acknowledged the step's weight; its time runs from here."""
     earliest_end: Timestamp | None = None

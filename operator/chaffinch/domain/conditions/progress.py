@@ -99,6 +99,10 @@ def _explain_hold(view: View) -> tuple[str, ...]:
     return _hold(view), "Goes on by itself when that ends. Do: look into it"
 
 
+def _explain_probe_failed(view: View) -> tuple[str, ...]:
+    return _hold(view), "Do: look into the LoadProbe; another revision in the spec starts anew"
+
+
 _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
     Reason.NAME_TAKEN: _explain_name_taken,
     Reason.STATUS_LOST: _explain_status_lost,
@@ -106,6 +110,7 @@ _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
     Reason.REVISION_PREVIOUSLY_FAILED: _explain_failed_before,
     Reason.BASELINE_TAMPERED: _explain_tampered,
     Reason.NO_READY_ENDPOINT: _explain_dead_stable,
+    Reason.PROBE_FAILED: _explain_probe_failed,
 }
 
 

@@ -31,14 +31,21 @@ class Failure:
 
 def failure_of(children: RevisionSeen, now: datetime, timing: Timing) -> Failure | None:
     """Return a failure that need not be waited for: a crash loop, or an image that cannot be pulled."""
-    pods = sorted(children.pods, key=lambda pod: (-pod.restarts, pod.name))
-    for pod in pods:
-        if pod.restarts >= timing.crash_loop_restarts:
-            return _crash_loop(pod)
-    for pod in pods:
+    crashing = crash_loop_of(children, timing)
+    if crashing is not None:
+        return crashing
+    for pod in children.pods:
         if _cannot_pull(pod) and (now - pod.created).total_seconds() >= timing.image_pull:
             return _image_pull(pod)
     return None
+
+
+def crash_loop_of(children: RevisionSeen, timing: Timing) -> Failure | None:
+    """Return a crash loop of one of a revision's pods, the worst one if there are several."""
+    worst = min(children.pods, key=lambda pod: (-pod.restarts, pod.name), default=None)
+    if worst is None or worst.restarts < timing.crash_loop_restarts:
+        return None
+    return _crash_loop(worst)
 
 
 def failure_at_deadline(

@@ -61,17 +61,18 @@ def assess(state: RolloutState, seen: Observation, now: datetime) -> Judgement |
     evidence = _evidence(candidate, candidate.step, step, seen)
     if evidence is None or candidate.step.acknowledged_at is None:
         return None
-    plan = plan_of_step(candidate, step, candidate.step.acknowledged_at)
+    plan = plan_of_step(candidate, step, candidate.step.acknowledged_at, candidate.step.entered_at)
     return judge(plan, evidence, baseline_evidence(candidate, seen.baseline), candidate.step.judge, now)
 
 
-def plan_of_step(candidate: Candidate, step: ResolvedStep, since: datetime) -> Plan:
+def plan_of_step(candidate: Candidate, step: ResolvedStep, since: datetime, entered: datetime) -> Plan:
     """Return what a step has to show.
 
     Args:
         candidate: The candidate, with its frozen objectives.
         step: One of its steps that is judged: probe, canary or bake.
         since: When the step's clock started.
+        entered: When the step was entered first: its clock may start anew, what it may take in all does not.
     """
     objectives = candidate.plan.objectives
     if isinstance(step, ProbeStep):
@@ -79,7 +80,7 @@ def plan_of_step(candidate: Candidate, step: ResolvedStep, since: datetime) -> P
         deadline = since + SHORTEST_MAX_WAIT
         return Plan(gates, Level.PROVEN, since, deadline, staleness=PROBE_STANDS_FOR, final=True)
     end = earliest_end(step, since)
-    deadline = since + max_wait(step)
+    deadline = max(end, entered + max_wait(step))
     if isinstance(step, CanaryStep):
         return Plan(canary_gates(objectives), Level(step.require.value), end, deadline)
     return Plan(bake_gates(objectives), Level.PROVEN, end, deadline)

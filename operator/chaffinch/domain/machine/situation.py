@@ -85,10 +85,16 @@ class Situation:
         return tuple(pod for pod in self.children.pods if pod.serves and (pod.name, pod.restarts) in warm)
 
     @property
+    def stable_serving(self) -> tuple[Pod, ...]:
+        """Stable's pods that are Ready."""
+        stable = self.state.stable
+        pods = () if stable is None else self.seen.revision(stable.revision).pods
+        return tuple(pod for pod in pods if pod.serves)
+
+    @property
     def stable_serves(self) -> bool:
         """Whether stable has a Ready endpoint."""
-        stable = self.state.stable
-        return stable is not None and any(pod.serves for pod in self.seen.revision(stable.revision).pods)
+        return bool(self.stable_serving)
 
     @property
     def in_force(self) -> bool:
@@ -117,10 +123,10 @@ class Situation:
         return Next(state, order=order, requeue_after=0)
 
     def held(self, state: RolloutState, reason: str, message: str, deadline: datetime | None) -> Next:
-        """Hold for a reason. Since when, and until when, stay as they were if the reason is the same."""
+        """Hold for a reason. Since when stays as it was if the reason is the same, and so does a deadline."""
         hold = self.state.hold
         if hold is not None and hold.reason == reason:
-            hold = replace(hold, message=clip(message))
+            hold = replace(hold, message=clip(message), deadline=hold.deadline or deadline)
         else:
             hold = Hold(reason, self.now, deadline, clip(message))
         return self.wait(replace(state, hold=hold))

@@ -12,21 +12,25 @@ from datetime import timedelta
 from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.strategy import ProbeStep
 from chaffinch.domain.capacity import weight_of_step
-from chaffinch.domain.machine.deploying import (
-    its_pods_cannot_work,
-    the_route_says_rolled_back,
-    the_spec_has_moved_on,
-)
+from chaffinch.domain.machine.deploying import the_route_says_rolled_back, the_spec_has_moved_on
 from chaffinch.domain.machine.ending import rolling_back
-from chaffinch.domain.machine.failures import failure_at_deadline
 from chaffinch.domain.machine.judging import earliest_end, max_wait
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import CandidateChanges, Check, Situation
+from chaffinch.domain.machine.strength import (
+    begun_anew,
+    its_pods_keep_crashing,
+    lasts,
+    stable_is_below_strength,
+    the_canary_is_below_strength,
+    the_canary_is_lost,
+    the_canary_stays_away,
+    the_canary_wavers,
+)
 from chaffinch.domain.machine.types import Next
-from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
+from chaffinch.domain.machine.warming import the_warm_up_has_failed
 from chaffinch.domain.state import RolloutState, StepState
 from chaffinch.domain.verdict import EvidenceReason, Outcome
 
@@ -41,7 +45,8 @@ def nothing_could_take_over(situation: Situation) -> Next | None:
     if situation.stable_serves or not situation.serving or situation.candidate.weight == 0:
         return None
     message = "the stable revision has no ready pod; traffic stays as it is"
-    return situation.held(_unclocked(situation), Reason.NO_READY_ENDPOINT, message, None)
+    state = begun_anew(situation) if lasts(situation, Reason.NO_READY_ENDPOINT) else situation.state
+    return situation.held(state, Reason.NO_READY_ENDPOINT, message, None)
 
 
 def the_verdict_is_fail(situation: Situation) -> Next | None:
@@ -50,46 +55,6 @@ def the_verdict_is_fail(situation: Situation) -> Next | None:
     if judgement is None or judgement.outcome is not Outcome.FAIL:
         return None
     return rolling_back(situation, Reason.OBJECTIVE_FAILED, judgement.detail)
-
-
-def the_canary_is_lost(situation: Situation) -> Next | None:
-    """No canary pod is Ready. The routers have dropped it already; its evidence and clock start anew."""
-    if situation.serving or situation.candidate.weight == 0:
-        return None
-    deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
-    state = _unclocked(situation, weight=0, deadline=deadline)
-    message = "the canary has no ready pod; it gets traffic again when one is ready and warm"
-    return situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
-
-
-def the_canary_stays_away(situation: Situation) -> Next | None:
-    """Pods that were lost, or that the next step needs, did not become ready and warm in time."""
-    deadline = situation.candidate.deadline
-    needed = situation.pods_needed(_awaited_step(situation))
-    if deadline is None or situation.now < deadline or len(situation.serving) >= needed:
-        return None
-    failure = failure_at_deadline(
-        situation.children, len(situation.serving), needed, warm_up_problem(situation)
-    )
-    lost = situation.step_state.passed_at is None and failure.cause is Reason.PROGRESS_DEADLINE_EXCEEDED
-    cause = Reason.CANARY_UNAVAILABLE if lost else failure.cause
-    return rolling_back(situation, cause, failure.message)
-
-
-def the_canary_is_below_strength(situation: Situation) -> Next | None:
-    """Some canary pods are gone: the rest carries more than its share, so nothing is judged meanwhile."""
-    needed = situation.pods_needed(situation.step_state.index)
-    ready = len(situation.serving)
-    if ready >= needed:
-        return None
-    deadline = situation.candidate.deadline or situation.after(
-        situation.candidate.plan.strategy.progress_deadline_seconds
-    )
-    state = _unclocked(situation, deadline=deadline)
-    message = _with_warm_up(
-        situation, f"{ready} of {needed} canary pods are ready and warm; the step's clock waits for all"
-    )
-    return situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
 
 
 def the_step_has_passed(situation: Situation) -> Next | None:
@@ -113,7 +78,7 @@ def the_weight_is_not_set(situation: Situation) -> Next | None:
     if not situation.stable_serves:
         message = "the stable revision has no ready pod; the canary gets no traffic before it has"
         return situation.held(situation.state, Reason.NO_READY_ENDPOINT, message, None)
-    return situation.at_once(_cleared(situation, weight=weight, deadline=None))
+    return situation.at_once(_cleared(situation, weight=weight))
 
 
 def the_weight_is_not_in_force(situation: Situation) -> Next | None:
@@ -123,8 +88,9 @@ def the_weight_is_not_in_force(situation: Situation) -> Next | None:
         return None
     if situation.in_force:
         clocked = replace(step, acknowledged_at=situation.now)
-        return situation.wait(_cleared(situation, step=clocked, deadline=None))
-    if situation.now < step.entered_at + timedelta(seconds=situation.timing.acknowledgement):
+        return situation.wait(_cleared(situation, step=clocked))
+    since = step.restarted_at or step.entered_at
+    if situation.now < since + timedelta(seconds=situation.timing.acknowledgement):
         return situation.wait()
     message = "not every Ready router has the step's weight in force"
     return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
@@ -151,7 +117,7 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     early = situation.now < earliest_end(situation.step, step.acknowledged_at)
     if early and judgement.reason not in HELD_AT_ONCE:
         return situation.wait(replace(state, hold=None))
-    deadline = step.acknowledged_at + max_wait(situation.step)
+    deadline = step.entered_at + max_wait(situation.step)
     return situation.held(state, judgement.reason, judgement.detail, deadline)
 
 
@@ -159,12 +125,14 @@ CHECKS: tuple[Check, ...] = (
     the_route_says_rolled_back,
     nothing_could_take_over,
     the_spec_has_moved_on,
-    its_pods_cannot_work,
+    its_pods_keep_crashing,
+    the_canary_wavers,
     the_canary_is_lost,
     the_canary_stays_away,
     the_canary_is_below_strength,
     the_verdict_is_fail,
     the_step_has_passed,
+    stable_is_below_strength,
     the_weight_is_not_set,
     the_probe_has_no_result,
     the_weight_is_not_in_force,
@@ -174,24 +142,5 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def _awaited_step(situation: Situation) -> int:
-    step = situation.step_state
-    return step.index if step.passed_at is None else step.index + 1
-
-
-def _with_warm_up(situation: Situation, message: str) -> str:
-    problem = warm_up_problem(situation)
-    return message if problem is None else f"{message}. {problem}"
-
-
 def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
     return replace(situation.with_candidate(**changes), hold=None)
-
-
-def _unclocked(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
-    """Return the state with the step begun anew: no clock, no pass, nothing judged, no run of a probe."""
-    step = situation.step_state
-    if step.acknowledged_at is not None:
-        run = step.run + 1 if isinstance(situation.step, ProbeStep) else step.run
-        changes["step"] = StepState(step.index, situation.now, run=run)
-    return situation.with_candidate(**changes)
