@@ -17,6 +17,7 @@ from chaffinch.domain.names import (
     child_labels,
     owner_reference,
 )
+from chaffinch.routing.pinning import TEMPLATE_ANNOTATION, template_digest
 from chaffinch.routing.pod import pod_spec
 from chaffinch.routing.route import ROUTE_KEY, Route, route_json
 from chaffinch.routing.settings import TRAFFIC_PORT_NAME, RouterSettings
@@ -114,7 +115,11 @@ def _disruption_budget(rollout: RolloutIdentity) -> Manifest:
 
 def _deployment(rollout: RolloutIdentity, settings: RouterSettings) -> Manifest:
     selector = router_selector(rollout.name)
-    return _object(
+    template = {
+        "metadata": {"labels": child_labels(rollout.name, COMPONENT)},
+        "spec": pod_spec(rollout, settings, selector),
+    }
+    made = _object(
         rollout,
         "apps/v1",
         "Deployment",
@@ -125,9 +130,8 @@ def _deployment(rollout: RolloutIdentity, settings: RouterSettings) -> Manifest:
             "minReadySeconds": 5,
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
             "selector": {"matchLabels": selector},
-            "template": {
-                "metadata": {"labels": child_labels(rollout.name, COMPONENT)},
-                "spec": pod_spec(rollout, settings, selector),
-            },
+            "template": template,
         },
     )
+    made["metadata"]["annotations"] = {TEMPLATE_ANNOTATION: template_digest(template)}
+    return made

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain import machine
 from chaffinch.domain.events import Event, events_of
@@ -35,8 +36,9 @@ from chaffinch.ports.cluster import (
 from chaffinch.ports.evidence import EvidenceQuestion, EvidenceSource
 from chaffinch.ports.recorder import Note, Recorder, Severity
 from chaffinch.routing.envoy import router_manifests
+from chaffinch.routing.pinning import pinned
 from chaffinch.routing.settings import RouterSettings
-from chaffinch.runtime.children import Address, Children
+from chaffinch.runtime.children import Address, Children, address_of
 from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
@@ -191,7 +193,10 @@ class RolloutPass:
             await self._world.cluster.delete(Kinds.PROBE, rollout.namespace, name, uid)
 
     def _manifests(self, work: _Work) -> tuple[Manifest, ...]:
-        wanted, router = work.answer.wanted, router_manifests(work.seen.rollout, self._world.router)
+        wanted = work.answer.wanted
+        router: tuple[Manifest, ...] = router_manifests(work.seen.rollout, self._world.router)
+        if work.answer.next.state.stage is not RolloutStage.DEPLOYING:
+            router = tuple(_as_it_is(each, work.gathered.live) for each in router)
         return (*wanted.foundations, *router, *wanted.workloads)
 
     async def _write_route(self, work: _Work) -> None:
@@ -221,6 +226,13 @@ class RolloutPass:
     def _gone(self, subject: Subject) -> Outcome:
         self._world.metrics.forget_rollout(subject.namespace, subject.name)
         return GONE
+
+
+def _as_it_is(manifest: Manifest, live: Mapping[Address, Manifest]) -> Manifest:
+    """Return a router's manifest that restarts no router; only the start of an attempt may."""
+    if manifest["kind"] != Kinds.DEPLOYMENT.kind:
+        return manifest
+    return pinned(manifest, live.get(address_of(manifest)))
 
 
 def _note(event: Event) -> Note:
