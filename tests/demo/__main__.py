@@ -44,8 +44,10 @@ def main() -> int:
 def _prepare(screen: Screen) -> None:
     screen.scene("install", "Chaffinch is installed with its Helm chart.")
     kubectl = Kubectl(NAMESPACE)
-    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
     install()
+    # Without pods a namespace goes at once; with them it waits for half of their grace period.
+    kubectl.run("delete", "inferencerollouts,pods", "--all", "--grace-period=1", "--ignore-not-found")
+    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
     kubectl.run("create", "namespace", NAMESPACE)
     screen.command("helm list", kubectl.run("get", "deployments", "--all-namespaces"))
 

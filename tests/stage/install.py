@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from localcluster.settings import PROMETHEUS_URL
-from stage.kubectl import Kubectl
+from stage.kubectl import Kubectl, KubectlError
 
 REPOSITORY = Path(__file__).parents[2]
 NAMESPACE = "chaffinch-system"
@@ -35,7 +35,7 @@ def install(**values: str) -> None:
     The operator is always restarted: images keep their tag while they change.
 
     Raises:
-        InstallError: If helm refuses.
+        InstallError: If helm refuses, or the operator does not become ready.
     """
     settings = [f"--set={name}={value}" for name, value in (VALUES | values).items()]
     helm(
@@ -44,7 +44,11 @@ def install(**values: str) -> None:
     )  # fmt: skip
     kubectl = Kubectl(NAMESPACE)
     kubectl.run("rollout", "restart", f"deployment/{RELEASE}")
-    kubectl.run("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
+    try:
+        kubectl.run("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
+    except KubectlError as error:
+        last = kubectl.run("logs", "--selector=app.kubernetes.io/component=operator", "--tail=1")
+        raise InstallError(f"the operator does not become ready ({error}); it says: {last.strip()}") from None
 
 
 def helm(*args: str) -> str:
