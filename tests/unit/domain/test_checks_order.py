@@ -70,6 +70,7 @@ ORDER: list[tuple[Sequence[Check], list[str]]] = [
     (
         promoting.CHECKS,
         [
+            "the_route_says_rolled_back",
             "something_newer_is_asked_for",
             "the_canary_is_lost",
             "pods_are_missing",

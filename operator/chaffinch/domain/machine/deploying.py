@@ -5,29 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.capacity import first_step
-from chaffinch.domain.machine.ending import rolled_back_by, rolling_back
+from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import Failure, failure_at_deadline, failure_of
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
-from chaffinch.domain.route import Decision
 from chaffinch.domain.state import LastAttempt, StableRevision, StepState
-
-
-def the_route_says_rolled_back(situation: Situation) -> Next | None:
-    """The route carries a decision against this attempt that the status missed by a crash."""
-    stored, candidate = situation.seen.router.route, situation.candidate
-    if stored is None or stored.intent.decision is None or stored.intent.attempt != candidate.attempt:
-        return None
-    written = stored.intent.decision
-    if written.kind is not DecisionKind.ROLLBACK:
-        return None
-    message = "decided before the operator restarted"
-    decision = Decision(written.kind, written.cause, written.at, message)
-    return situation.at_once(rolled_back_by(situation, decision))
 
 
 def the_spec_has_moved_on(situation: Situation) -> Next | None:

@@ -24,6 +24,19 @@ def rolling_back(situation: Situation, cause: str, message: str) -> Next:
     return situation.at_once(rolled_back_by(situation, decision), WriteOrder.ROUTE_FIRST)
 
 
+def the_route_says_rolled_back(situation: Situation) -> Next | None:
+    """The route carries a decision against this attempt that the status missed by a crash."""
+    stored, candidate = situation.seen.router.route, situation.candidate
+    if stored is None or stored.intent.decision is None or stored.intent.attempt != candidate.attempt:
+        return None
+    written = stored.intent.decision
+    if written.kind is not DecisionKind.ROLLBACK:
+        return None
+    message = "decided before the operator restarted"
+    decision = Decision(written.kind, written.cause, written.at, message)
+    return situation.at_once(rolled_back_by(situation, decision))
+
+
 def rolled_back_by(situation: Situation, decision: Decision) -> RolloutState:
     """Return the state in which a decision to roll back is carried out."""
     state = situation.with_candidate(

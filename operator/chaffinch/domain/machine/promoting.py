@@ -13,7 +13,7 @@ from datetime import timedelta
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
-from chaffinch.domain.machine.ending import rolling_back
+from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import failure_at_deadline, failure_of
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
@@ -111,6 +111,7 @@ def it_has_taken_over(situation: Situation) -> Next | None:
 
 
 CHECKS = (
+    the_route_says_rolled_back,
     something_newer_is_asked_for,
     the_canary_is_lost,
     pods_are_missing,

@@ -31,7 +31,7 @@ STAGES: Mapping[RolloutStage, Sequence[Check]] = {
     RolloutStage.IDLE: idle.CHECKS,
     RolloutStage.DEPLOYING: deploying.CHECKS,
     RolloutStage.STEPPING: stepping.CHECKS,
-    RolloutStage.PROMOTING: (deploying.the_route_says_rolled_back, *promoting.CHECKS),
+    RolloutStage.PROMOTING: promoting.CHECKS,
     RolloutStage.ROLLING_BACK: rolling_back.CHECKS,
 }
 

@@ -13,8 +13,8 @@ from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.domain.capacity import weight_of_step
-from chaffinch.domain.machine.deploying import the_route_says_rolled_back, the_spec_has_moved_on
-from chaffinch.domain.machine.ending import rolling_back
+from chaffinch.domain.machine.deploying import the_spec_has_moved_on
+from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.judging import earliest_end, max_wait
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
