@@ -57,11 +57,26 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
 
 
 def invalid_spec_status(
-    field: str, message: str, generation: int, previous: api.RolloutStatus | None, now: datetime
+    field: str,
+    message: str,
+    generation: int,
+    previous: api.RolloutStatus | None,
+    now: datetime,
+    *,
+    goes_on: bool = False,
 ) -> api.RolloutStatus:
-    """Return the status of a rollout whose spec breaks a rule; what is remembered stays as it is."""
+    """Return the status of a rollout whose spec breaks a rule; what is remembered stays as it is.
+
+    Args:
+        field: The path of the field.
+        message: The rule and the remedy.
+        generation: The spec's generation.
+        previous: The stored status; that of this pass if the attempt goes on.
+        now: The time.
+        goes_on: Whether an attempt goes on as it began.
+    """
     before = previous or api.RolloutStatus()
-    conditions = invalid_spec_conditions(field, message, before.conditions, generation, now)
+    conditions = invalid_spec_conditions(field, message, before.conditions, generation, now, goes_on=goes_on)
     return before.model_copy(
         update={
             "observed_generation": generation,

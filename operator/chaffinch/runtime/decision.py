@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.parse import InvalidSpec
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStatus
 from chaffinch.api.v1alpha1.strategy import ProbeStep, strategy_of
@@ -15,7 +16,7 @@ from chaffinch.domain.machine import Next
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.plan import baseline_name_of
 from chaffinch.domain.revision import revision_of
-from chaffinch.domain.rollout_status import status_of
+from chaffinch.domain.rollout_status import invalid_spec_status, status_of
 from chaffinch.domain.state import Candidate, RolloutState
 from chaffinch.domain.timing import Timing
 from chaffinch.domain.verdict import Judgement
@@ -24,13 +25,23 @@ from chaffinch.runtime.baseline_reading import Comparison
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a pass starts from: the spec, its generation, what is remembered, and the time."""
+    """What a pass starts from.
+
+    Attributes:
+        spec: The spec; while the one that is written breaks a rule, the last one that did not.
+        generation: The generation of the one that is written.
+        previous: The stored status.
+        state: What it remembers.
+        now: The time.
+        broken: The rule that the written spec breaks, if so.
+    """
 
     spec: InferenceRolloutSpec
     generation: int
     previous: RolloutStatus | None
     state: RolloutState
     now: datetime
+    broken: InvalidSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,16 @@ def decide(question: Question, seen: Observation, timing: Timing) -> Answer:
         judgement=judgement,
         next=outcome,
         wanted=desired(spec, outcome.state, seen, now, timing=timing),
-        status=status_of(view, question.generation, question.previous),
+        status=_status(question, view),
+    )
+
+
+def _status(question: Question, view: View) -> RolloutStatus:
+    status, broken = status_of(view, question.generation, question.previous), question.broken
+    if broken is None:
+        return status
+    return invalid_spec_status(
+        broken.field_path, broken.message, question.generation, status, question.now, goes_on=True
     )
 
 

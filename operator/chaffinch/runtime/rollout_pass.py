@@ -13,6 +13,7 @@ from datetime import datetime
 
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain import machine
@@ -82,13 +83,19 @@ class _Work:
 
 
 class RolloutPass:
-    """Looks at one rollout. What it keeps between passes saves reads and writes, and explains refusals."""
+    """Looks at one rollout.
+
+    What it keeps between passes saves reads and writes, and explains refusals. It also keeps the last spec
+    that was valid, by which an attempt goes on while the one that is written breaks a rule; after a restart
+    of the operator such an attempt waits for the spec to be mended.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._children = Children(world.cluster, world.clock, world.timing.idle)
         self._statuses = StatusRecord(world.cluster, world.term, world.timing)
         self._refusal: WriteRefusal | None = None
+        self._spec: InferenceRolloutSpec | None = None
 
     async def look(self, subject: Subject) -> Outcome:
         """Do one pass.
@@ -109,13 +116,17 @@ class RolloutPass:
     async def _look_at(self, body: Manifest, rollout: RolloutIdentity) -> Outcome:
         previous = stored_status(body)
         generation, now = int(body["metadata"]["generation"]), self._world.clock.now()
+        state, broken = state_of(previous), None
         try:
-            spec = parse_rollout(body)
+            spec = self._spec = parse_rollout(body)
         except InvalidSpec as error:
-            status = invalid_spec_status(error.field_path, error.message, generation, previous, now)
-            await self._statuses.record(body, previous, status, now)
-            return Outcome(self._world.timing.idle)
-        question = Question(spec, generation, previous, state_of(previous), now)
+            if self._spec is None or state.candidate is None:
+                status = invalid_spec_status(error.field_path, error.message, generation, previous, now)
+                await self._statuses.record(body, previous, status, now)
+                return Outcome(self._world.timing.idle)
+            # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found.
+            spec, broken = self._spec, error
+        question = Question(spec, generation, previous, state, now, broken)
         work = await self._work(body, rollout, question)
         work = await self._carried_out(work)
         self._publish(work)

@@ -36,9 +36,15 @@ def conditions_of(view: View, previous: Sequence[Condition], generation: int) ->
 
 
 def invalid_spec_conditions(
-    field: str, message: str, previous: Sequence[Condition], generation: int, now: datetime
+    field: str,
+    message: str,
+    previous: Sequence[Condition],
+    generation: int,
+    now: datetime,
+    *,
+    goes_on: bool = False,
 ) -> tuple[Condition, ...]:
-    """Return the conditions of a rollout whose spec breaks a rule: traffic stays as it is.
+    """Return the conditions of a rollout whose spec breaks a rule.
 
     Args:
         field: The path of the field.
@@ -46,8 +52,10 @@ def invalid_spec_conditions(
         previous: The stored conditions; those that say nothing of the spec are kept.
         generation: The generation of the spec.
         now: The time.
+        goes_on: Whether an attempt goes on as it began; else traffic stays as it is.
     """
-    text = sentences(f"{field}: {message}", "Nothing is changed until that is mended")
+    meanwhile = "The attempt goes on as it began" if goes_on else "Nothing is changed until that is mended"
+    text = sentences(f"{field}: {message}", meanwhile)
     findings = {
         ConditionType.READY: false(Reason.INVALID_SPEC, text),
         ConditionType.RECONCILING: false(Reason.INVALID_SPEC, text),

@@ -1,0 +1,43 @@
+"""Edits that break a rule while an attempt runs."""
+
+from __future__ import annotations
+
+from fakes.virtual_time import run
+from fakes.world import rollout
+from unit.runtime.test_rollout_pass import V2, at_canary, until
+
+
+def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        first = shop.status["stable"]["revision"]
+        shop.apply(rollout(**V2, replicas=0))
+        await shop.look()
+        assert shop.condition("Stalled") == ("True", "InvalidSpec")
+        (message,) = [c["message"] for c in shop.status["conditions"] if c["type"] == "Stalled"]
+        assert "spec.replicas" in message
+        assert message.endswith("The attempt goes on as it began.")
+        assert 2000 in shop.weights.values()
+        shop.evidence.answer, shop.evidence.factor = None, 1.6
+        await until(shop, lambda: shop.weights == {first: 10_000})
+        await until(shop, lambda: "rollout" not in shop.status)
+        assert shop.condition("Promoted") == ("False", "ObjectiveFailed")
+        assert shop.condition("Stalled") == ("True", "InvalidSpec")
+
+    run(story())
+
+
+def test_after_a_restart_an_attempt_waits_for_an_invalid_spec_to_be_mended() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        shop.apply(rollout(**V2, replicas=0))
+        shop.restart()
+        weights = shop.weights
+        await shop.look()
+        assert shop.condition("Stalled") == ("True", "InvalidSpec")
+        assert shop.weights == weights
+        shop.apply(rollout(**V2))
+        shop.evidence.answer = None
+        await until(shop, lambda: shop.status["phase"] == "Healthy")
+
+    run(story())
