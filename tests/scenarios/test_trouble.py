@@ -63,6 +63,17 @@ def test_a_canary_that_lost_all_pods_gets_no_weight_until_it_is_warm_again(step:
     assert_quiet(operator)
 
 
+def test_a_lost_canary_is_taken_off_the_route_before_anything_else_is_written() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-5"))
+    v2 = revision_of(operator.spec)
+    operator.world.lose_pods(v2, 4)
+    writes = operator.writes
+    operator.pass_once()
+    assert operator.log[writes:][:2] == ["route", "status"]
+    assert operator.world.route is not None
+    assert operator.world.route.intent.weight_of(v2) == 0
+
+
 def test_a_canary_that_lost_one_of_its_pods_is_not_judged_until_it_is_back() -> None:
     operator = rolling_out(Behaviour()).run(900, until=at_step("canary-50"))
     v2 = revision_of(operator.spec)

@@ -9,6 +9,7 @@ that comes and goes gets no more of it than one that stays away.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Unpack
 
@@ -19,7 +20,7 @@ from chaffinch.domain.machine.ending import rolling_back
 from chaffinch.domain.machine.failures import Failure, crash_loop_of, failure_at_deadline
 from chaffinch.domain.machine.judging import max_wait
 from chaffinch.domain.machine.situation import CandidateChanges, Situation
-from chaffinch.domain.machine.types import Next
+from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import warm_up_problem
 from chaffinch.domain.observation import Pod
 from chaffinch.domain.state import RolloutState, StepState
@@ -43,13 +44,17 @@ def the_canary_wavers(situation: Situation) -> Next | None:
 
 
 def the_canary_is_lost(situation: Situation) -> Next | None:
-    """No canary pod is Ready. The routers have dropped it already; its evidence and clock start anew."""
+    """No canary pod is Ready. The routers have dropped it already; its evidence and clock start anew.
+
+    Nothing may stand between that and the route, so that it does not come back by itself, cold.
+    """
     if situation.serving or situation.candidate.weight == 0:
         return None
     deadline = _back_by(situation)
     state = begun_anew(situation, weight=0, deadline=deadline)
     message = "the canary has no ready pod; it gets traffic again when one is ready and warm"
-    return situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
+    held = situation.held(state, Reason.CANARY_UNAVAILABLE, message, deadline)
+    return replace(held, order=WriteOrder.ROUTE_FIRST)
 
 
 def the_canary_stays_away(situation: Situation) -> Next | None:
