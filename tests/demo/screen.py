@@ -11,6 +11,7 @@ from rich.table import Table
 from stage.kubectl import Object
 
 CONDITIONS = ("Available", "Ready", "Reconciling", "Stalled", "Promoted", "Evidence", "BaselineValid")
+_FILE_WIDTH = 160
 _COLOURS = {"True": "green", "False": "red", "Unknown": "yellow"}
 
 
@@ -18,7 +19,10 @@ class Screen:
     """A terminal, or a file when the output is piped."""
 
     def __init__(self) -> None:
-        self._console = Console(highlight=False, soft_wrap=True)
+        console = Console(highlight=False, soft_wrap=True)
+        self._console = (
+            console if console.is_terminal else Console(highlight=False, soft_wrap=True, width=_FILE_WIDTH)
+        )
 
     def scene(self, name: str, story: str) -> None:
         """Open a scene."""
