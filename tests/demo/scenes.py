@@ -151,7 +151,7 @@ class Play:
             zeroed = routers.zeroed_at(last["revision"])
         millis = None
         if zeroed is not None:
-            millis = round((zeroed - datetime.fromisoformat(last["at"])).total_seconds() * 1000)
+            millis = round((zeroed - datetime.fromisoformat(last["decidedAt"])).total_seconds() * 1000)
             self._screen.say(f"No router sent it another request {millis} ms after the decision.")
         return Result(
             name,

@@ -11,8 +11,7 @@ limit               probe (fixed load)           canary (live traffic)   bake (a
 ``tpot`` is measured by the probe only: a router sees chunks, not tokens.
 
 A probe sends some hundreds of requests, which is plenty for a latency and far too little to prove an
-error rate of 0.5 %: there the error rate must not fail and grave harm must be ruled out, and what the
-objective asks is proven on live traffic.
+error rate of 0.5 %: there error rates are a veto, and what the objective asks is proven on live traffic.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from dataclasses import replace
 from chaffinch.api.v1alpha1.quantities import latency_seconds, share
 from chaffinch.api.v1alpha1.rollout import Metric, Objective
 from chaffinch.domain.evidence import LatencyMetric
-from chaffinch.domain.verdict import Against, ErrorMetric, Gate, GateMetric, Kind, Level
+from chaffinch.domain.verdict import Against, ErrorMetric, Gate, GateMetric, Kind
 
 
 def probe_gates(objectives: Sequence[Objective], *, with_baseline: bool) -> tuple[Gate, ...]:
     """Return the gates of a probe step."""
     against = Against.BASELINE if with_baseline else None
-    return tuple(_provable(gate) for each in objectives for gate in _gates(each, against))
+    return tuple(_within_reach(gate) for each in objectives for gate in _gates(each, against))
 
 
 def canary_gates(objectives: Sequence[Objective]) -> tuple[Gate, ...]:
@@ -42,8 +41,8 @@ def bake_gates(objectives: Sequence[Objective]) -> tuple[Gate, ...]:
     return tuple(gate for each in _seen_by_router(objectives) for gate in _gates(each, None))
 
 
-def _provable(gate: Gate) -> Gate:
-    return replace(gate, require=Level.NO_HARM) if gate.metric is ErrorMetric.ERROR_RATE else gate
+def _within_reach(gate: Gate) -> Gate:
+    return replace(gate, veto=True) if gate.metric is ErrorMetric.ERROR_RATE else gate
 
 
 def _seen_by_router(objectives: Sequence[Objective]) -> list[Objective]:

@@ -166,6 +166,7 @@ def _last_attempt(state: RolloutState) -> api.LastAttempt | None:
         outcome=last.outcome,
         cause=last.cause,
         at=last.ended_at,
+        decided_at=last.decided_at,
         message=last.message,
     )
 

@@ -131,6 +131,7 @@ class LastAttempt:
         cause: Why: a reason of the ``Promoted`` condition.
         ended_at: When it ended.
         message: Why, with numbers.
+        decided_at: When its end was decided; the routers followed between this and the end.
     """
 
     revision: str
@@ -139,6 +140,7 @@ class LastAttempt:
     cause: str
     ended_at: datetime
     message: str = ""
+    decided_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

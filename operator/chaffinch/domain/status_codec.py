@@ -126,7 +126,9 @@ def _decision(decision: api.DecisionStatus) -> Decision:
 
 
 def _last_attempt(last: api.LastAttempt) -> LastAttempt:
-    return LastAttempt(last.revision, last.attempt, last.outcome, last.cause, last.at, last.message)
+    return LastAttempt(
+        last.revision, last.attempt, last.outcome, last.cause, last.at, last.message, last.decided_at
+    )
 
 
 def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepStatus:

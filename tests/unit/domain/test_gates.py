@@ -5,7 +5,7 @@ from dataclasses import replace
 from chaffinch.api.v1alpha1.rollout import Objective
 from chaffinch.domain.evidence import LatencyMetric
 from chaffinch.domain.gates import bake_gates, canary_gates, probe_gates
-from chaffinch.domain.verdict import Against, ErrorMetric, Gate, Kind, Level
+from chaffinch.domain.verdict import Against, ErrorMetric, Gate, Kind
 
 OBJECTIVES = tuple(
     Objective.model_validate(each)
@@ -17,8 +17,8 @@ OBJECTIVES = tuple(
 )
 TTFT_MAX = Gate("ttft", LatencyMetric.TTFT, 0.95, Kind.MAX, 0.085, Against.LIMIT)
 ERRORS_MAX = Gate("errors", ErrorMetric.ERROR_RATE, None, Kind.MAX, 0.001, Against.LIMIT)
-# A probe is too short to prove an error rate; it must not fail, and that is all.
-PROBED_ERRORS_MAX = replace(ERRORS_MAX, require=Level.NO_HARM)
+# A probe is too short to prove an error rate: it can only find it missed.
+PROBED_ERRORS_MAX = replace(ERRORS_MAX, veto=True)
 
 
 def test_live_traffic_is_compared_with_stable_and_sees_no_tokens() -> None:
@@ -36,7 +36,7 @@ def test_a_probe_is_compared_with_the_baseline() -> None:
         Gate("ttft", LatencyMetric.TTFT, 0.95, Kind.REGRESSION, 1.05, Against.BASELINE),
         Gate("tpot", LatencyMetric.TPOT, 0.5, Kind.REGRESSION, 1.08, Against.BASELINE),
         PROBED_ERRORS_MAX,
-        Gate("errors", ErrorMetric.ERROR_RATE, None, Kind.INCREASE, 0.005, Against.BASELINE, Level.NO_HARM),
+        Gate("errors", ErrorMetric.ERROR_RATE, None, Kind.INCREASE, 0.005, Against.BASELINE, veto=True),
     )
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -281,6 +282,17 @@ def test_a_probe_is_compared_with_the_baseline_and_not_with_a_control() -> None:
     slow, like_baseline = evidence(arm(3000, factor=1.4)), evidence(arm(6000, seed=3))
     assert verdict_on(question, slow, baseline=arm(9000, seed=2)).outcome is Outcome.FAIL
     assert verdict_on(question, like_baseline, baseline=arm(9000, seed=2)).outcome is Outcome.PASS
+
+
+def test_a_veto_passes_what_is_not_proven_bad_on_enough_requests_and_nothing_without_evidence() -> None:
+    gate = replace(error_increase(against=Against.BASELINE), veto=True)
+    question = plan(gate, final=True)
+    few, too_few = arm(200, errors=3), arm(100)
+    assert verdict_on(question, evidence(few), baseline=arm(200)).outcome is Outcome.PASS
+    assert verdict_on(question, evidence(too_few), baseline=arm(200)).outcome is Outcome.INCONCLUSIVE
+    assert verdict_on(question, evidence(arm(200, errors=60)), baseline=arm(200)).outcome is Outcome.FAIL
+    missing = NoEvidence(Problem.NO_DATA, "no baseline")
+    assert verdict_on(question, evidence(few), baseline=missing).outcome is Outcome.INCONCLUSIVE
 
 
 def test_a_baseline_that_cannot_be_compared_with_leaves_its_gates_open_and_says_why() -> None:

@@ -312,6 +312,8 @@ class LastAttempt(StatusModel):
     """Why: a reason."""
     at: Timestamp
     """When."""
+    decided_at: Timestamp | None = None
+    """When that was decided; `at` comes after it by what it took until all routers followed."""
     message: Message
     """The evidence, in words."""
 

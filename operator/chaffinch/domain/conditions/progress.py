@@ -189,4 +189,9 @@ def _last_attempt(view: View) -> str:
     if last is None:
         return ""
     ended = "was given up" if last.outcome is Outcome.SUPERSEDED else "was rolled back"
-    return f"{last.revision} {ended} at {moment(last.ended_at)}: {last.message}"
+    after = (
+        f" ({(last.ended_at - last.decided_at).total_seconds():.1f} s after the verdict)"
+        if last.decided_at
+        else ""
+    )
+    return f"{last.revision} {ended} at {moment(last.ended_at)}{after}: {last.message}"

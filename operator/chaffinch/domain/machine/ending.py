@@ -66,5 +66,6 @@ def after_rollback(situation: Situation, decision: Decision) -> RolloutState:
             cause=decision.cause,
             ended_at=situation.now,
             message=decision.message,
+            decided_at=decision.at,
         ),
     )

@@ -105,6 +105,7 @@ def it_has_taken_over(situation: Situation) -> Next | None:
             cause=Reason.AS_EXPECTED,
             ended_at=situation.now,
             message=candidate.decision.message if candidate.decision else "",
+            decided_at=candidate.decision.at if candidate.decision else None,
         ),
     )
     return situation.at_once(state)

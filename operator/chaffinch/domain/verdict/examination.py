@@ -99,8 +99,8 @@ def _look_to_pass(
     if candidate < next_look(floor_of(gate.quantile), memory.pass_at):
         return memory
     accused = question.fails(_last_fail_level(plan, memory))
-    level = gate.require or plan.require
-    passed = not accused and question.passes(level, log_alpha(plan.pass_alpha, memory.pass_looks))
+    level = log_alpha(plan.pass_alpha, memory.pass_looks)
+    passed = not accused and (gate.veto or question.passes(plan.require, level))
     return replace(
         memory,
         pass_looks=memory.pass_looks + 1,

@@ -87,7 +87,7 @@ class Gate:
         limit: Seconds (latency, MAX), a ratio of 1 or more (REGRESSION: 5 % is 1.05), a share of
             requests (error rate, MAX), or a difference of two shares (INCREASE: 0.5 pp is 0.005).
         against: What the canary is compared with; LIMIT exactly for MAX.
-        require: What this gate has to prove, where that is less than its plan's; None: the plan's.
+        veto: Whether the gate can only fail: it passes, on enough requests, unless it is proven missed.
     """
 
     objective: str
@@ -96,7 +96,7 @@ class Gate:
     kind: Kind
     limit: float
     against: Against
-    require: Level | None = None
+    veto: bool = False
 
     def __post_init__(self) -> None:
         """Refuse gates that ask nothing sensible."""
