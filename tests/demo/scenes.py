@@ -172,11 +172,14 @@ class Play:
         told = ""
         while time.monotonic() < deadline:
             rollout = self._kubectl.get("inferencerollout", service.name) or {}
-            step = (rollout.get("status", {}).get("rollout") or {}).get("step") or {}
+            status = rollout.get("status", {})
+            step = (status.get("rollout") or {}).get("step") or {}
             if step and step["name"] != told:
                 told = step["name"]
                 self._screen.say(f"step {step['index'] + 1}/{step['of']} {told}")
-            if rollout["status"].get("lastAttempt", {}).get("attempt", 0) > attempts:
+            if not rollout:
+                raise SceneFailedError(f"somebody deleted the rollout {service.name}")
+            if status.get("lastAttempt", {}).get("attempt", 0) > attempts:
                 self._show(rollout)
                 return rollout
             time.sleep(_POLL_SECONDS)
