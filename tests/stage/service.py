@@ -14,7 +14,7 @@ ENGINE_FLAGS = ("--sim-ttft-ms=200", "--sim-itl-ms=10", "--sim-sigma=0.1", "--si
 
 OBJECTIVES = (
     {"name": "ttft-p95", "metric": "ttft", "quantile": "p95", "max": "500ms", "maxRegression": "5%"},
-    {"name": "errors", "metric": "errorRate", "max": "0.5%", "maxIncrease": "1pp"},
+    {"name": "errors", "metric": "errorRate", "max": "0.3%", "maxIncrease": "1pp"},
 )
 
 WARM_UP = {"name": "warm-up", "warmUp": {"requests": 20, "concurrency": 4}}
