@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
+from localcluster.errors import ClusterError
 from stage.install import InstallError, install
 from stage.kubectl import Kubectl, KubectlError, NotInTimeError
 from stage.users import Users
@@ -28,7 +29,7 @@ def main() -> int:
     try:
         _prepare(screen)
         results, users = _play(screen, out.parent)
-    except (SceneFailedError, InstallError, KubectlError, NotInTimeError) as error:
+    except (SceneFailedError, InstallError, ClusterError, KubectlError, NotInTimeError) as error:
         print(f"error: {error}\n  look at: make status; python -m localcluster logs", file=sys.stderr)
         return 1
     report = {
@@ -46,10 +47,10 @@ def _prepare(screen: Screen) -> None:
     kubectl = Kubectl(NAMESPACE)
     install()
     # Without pods a namespace goes at once; with them it waits for half of their grace period.
-    kubectl.run("delete", "inferencerollouts,pods", "--all", "--grace-period=1", "--ignore-not-found")
-    kubectl.run("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
-    kubectl.run("create", "namespace", NAMESPACE)
-    screen.command("helm list", kubectl.run("get", "deployments", "--all-namespaces"))
+    kubectl("delete", "inferencerollouts,pods", "--all", "--grace-period=1", "--ignore-not-found")
+    kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
+    kubectl("create", "namespace", NAMESPACE)
+    screen.command("helm list", kubectl("get", "deployments", "--all-namespaces"))
 
 
 def _play(screen: Screen, folder: Path) -> tuple[list[Result], dict[str, int]]:

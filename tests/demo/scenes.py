@@ -108,7 +108,7 @@ class Play:
             f"--name={name}", f"--version={version}", f"--output={manifest}",
         )  # fmt: skip
         self._chaffinch("baseline", "verify", str(manifest))
-        self._kubectl.run("apply", f"--filename={manifest}")
+        self._kubectl("apply", f"--filename={manifest}")
         rollout = self._kubectl.until(
             "inferencerollout", FIRST.name, lambda found: has_condition(found, "BaselineValid", "True"),
             seconds=60, what="BaselineValid",
@@ -195,7 +195,7 @@ class Play:
 
     def _show(self, rollout: Object) -> None:
         line = "get inferencerollouts"
-        self._screen.command(f"kubectl {line}", self._kubectl.run(*line.split()))
+        self._screen.command(f"kubectl {line}", self._kubectl(*line.split()))
         self._screen.conditions(rollout)
         self._screen.objectives(rollout["status"].get("objectives", ()))
 

@@ -32,11 +32,12 @@ def chaffinch() -> None:
 def story(chaffinch: None, tmp_path: Path) -> Iterator[Story]:  # noqa: ARG001 - installed for its effect
     """A fresh namespace; at its end the oracle reads what we wrote there."""
     namespace = f"story-{uuid.uuid4().hex[:8]}"
-    Kubectl("default").run("create", "namespace", namespace)
+    administer = Kubectl("default")
+    administer("create", "namespace", namespace)
     told = Story(Kubectl(namespace), namespace, tmp_path, Settings.from_environment().audit_log)
     try:
         yield told
         told.then_no_invariant_was_broken()
         told.then_nothing_was_forbidden()
     finally:
-        Kubectl("default").run("delete", "namespace", namespace, "--wait=false")
+        administer("delete", "namespace", namespace, "--wait=false")

@@ -39,7 +39,7 @@ def test_a_slow_version_is_rolled_back_by_the_probe_against_the_baseline(story: 
     assert "chat-v1" in message or "chat@v1" in message
 
     with pytest.raises(KubectlError, match="immutable"):
-        story.kubectl.run(
+        story.kubectl(
             "patch", "inferencebaseline", "chat-v1", "--type=merge", '--patch={"spec": {"version": "v2"}}'
         )
     tampered_is_told(story, service, manifest)
@@ -48,7 +48,7 @@ def test_a_slow_version_is_rolled_back_by_the_probe_against_the_baseline(story: 
 def tampered_is_told(story: Story, service: Service, manifest: dict[str, Any]) -> None:
     """A baseline that was swapped for an edited copy is found out, and nothing is compared with it."""
     manifest["spec"]["stages"][0]["errors"] += 1
-    story.kubectl.run("delete", "inferencebaseline", "chat-v1")
+    story.kubectl("delete", "inferencebaseline", "chat-v1")
     story.kubectl.apply(manifest)
     found = story.kubectl.until(
         KIND, service.name,
@@ -70,7 +70,7 @@ def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
         "baseline", "freeze", "--probe=chat-baseline", f"--namespace={story.namespace}",
         "--name=chat", "--version=v1", f"--output={path}",
     )  # fmt: skip
-    story.kubectl.run("apply", f"--filename={path}")
+    story.kubectl("apply", f"--filename={path}")
     story.kubectl.until(
         KIND, service.name, lambda found: has_condition(found, "BaselineValid", "True"),
         seconds=60, what="BaselineValid",

@@ -52,7 +52,7 @@ def test_children_take_nothing_over_and_edits_without_meaning_change_nothing(sto
 
 def when_edited(story: Story, service: Service, edit: dict[str, Any]) -> Object:
     """Patch the rollout and wait until the operator has looked at that generation."""
-    story.kubectl.run("patch", KIND, service.name, "--type=merge", f"--patch={json.dumps(edit)}")
+    story.kubectl("patch", KIND, service.name, "--type=merge", f"--patch={json.dumps(edit)}")
     return story.kubectl.until(
         KIND, service.name,
         lambda found: found["status"]["observedGeneration"] == found["metadata"]["generation"],

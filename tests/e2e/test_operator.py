@@ -29,8 +29,8 @@ def kill_the_operator() -> None:
     """Kill the operator's process without a chance to clean up; its Deployment starts another."""
     operator = Kubectl(NAMESPACE)
     before = pods(operator)
-    operator.run("delete", "pod", *before, "--grace-period=0", "--force")
-    operator.run("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
+    operator("delete", "pod", *before, "--grace-period=0", "--force")
+    operator("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
     assert not set(before) & set(pods(operator))
 
 

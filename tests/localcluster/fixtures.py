@@ -7,76 +7,20 @@ skipped test.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import time
 import uuid
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 
 from localcluster import Cluster, ClusterError, LocalCluster, Settings, current, netns
+from localcluster.kubectl import Kubectl, KubectlError, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-_COMMAND_SECONDS = 60.0
+__all__ = ["Kubectl", "KubectlError", "cluster", "eventually", "kubectl", "namespace"]
+
 _DELETE_SECONDS = 50.0
-
-Found = TypeVar("Found")
-
-
-class KubectlError(Exception):
-    """kubectl said no; the text is what it printed to standard error."""
-
-
-@dataclass(frozen=True)
-class Kubectl:
-    """Runs kubectl as the administrator, in `namespace` unless the arguments say otherwise."""
-
-    cluster: Cluster
-    namespace: str
-
-    def __call__(self, *words: str, stdin: str | None = None, timeout: float = _COMMAND_SECONDS) -> str:
-        """Return what `kubectl WORDS` prints; raise `KubectlError` when it fails."""
-        command = self.cluster.inside(["kubectl", f"--namespace={self.namespace}", *words])
-        done = subprocess.run(
-            command.argv,
-            env=dict(command.environment),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        if done.returncode:
-            raise KubectlError(done.stderr.strip())
-        return done.stdout
-
-    def get(self, *words: str) -> dict[str, Any]:
-        """Return `kubectl get WORDS` as an object (a list object for several)."""
-        return dict(json.loads(self("get", *words, "-o", "json")))
-
-    def apply(self, *documents: dict[str, Any]) -> None:
-        """Create or update these objects by server-side apply."""
-        body = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(documents)})
-        self("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=body)
-
-
-def eventually(look: Callable[[], Found | None], within: float, what: str, every: float = 0.2) -> Found:
-    """Return the first true result of `look`, asked again every `every` seconds.
-
-    Raises `AssertionError` that names `what` once `within` seconds have passed, with the last result.
-    """
-    deadline = time.monotonic() + within
-    while True:
-        found = look()
-        if found:
-            return found
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within:g}s: {what} (last seen: {found!r})")
-        time.sleep(every)
 
 
 @pytest.fixture(scope="session")

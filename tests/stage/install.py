@@ -43,11 +43,11 @@ def install(**values: str) -> None:
         f"--namespace={NAMESPACE}", "--create-namespace", *settings,
     )  # fmt: skip
     kubectl = Kubectl(NAMESPACE)
-    kubectl.run("rollout", "restart", f"deployment/{RELEASE}")
+    kubectl("rollout", "restart", f"deployment/{RELEASE}")
     try:
-        kubectl.run("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
+        kubectl("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
     except KubectlError as error:
-        last = kubectl.run("logs", "--selector=app.kubernetes.io/component=operator", "--tail=1")
+        last = kubectl("logs", "--selector=app.kubernetes.io/component=operator", "--tail=1")
         raise InstallError(f"the operator does not become ready ({error}); it says: {last.strip()}") from None
 
 

@@ -1,64 +1,51 @@
-"""kubectl, as tests use it: objects in, objects out, and waiting with a deadline."""
+"""kubectl as the demo and end-to-end stories use it: it applies as users do, and waits with a deadline."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from localcluster import current, kubectl
+from localcluster.kubectl import KubectlError, NotInTimeError, eventually
+
+__all__ = ["Kubectl", "KubectlError", "NotInTimeError", "Object", "condition", "has_condition"]
+
 Object = Mapping[str, Any]
 
 POLL_SECONDS = 1.0
-
-
-class KubectlError(Exception):
-    """kubectl ended with an error; the text is what it said."""
-
-
-class NotInTimeError(AssertionError):
-    """Something did not come true before its deadline."""
+_COMMAND_SECONDS = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """kubectl in one namespace."""
+    """kubectl in one namespace of the cluster that is up."""
 
     namespace: str
 
-    def run(self, *args: str, stdin: str | None = None) -> str:
-        """Run kubectl and return what it printed.
+    def __call__(self, *words: str, stdin: str | None = None) -> str:
+        """Return what ``kubectl WORDS`` prints.
 
         Raises:
             KubectlError: With what kubectl said, when it ends with an error.
         """
-        done = subprocess.run(
-            ["kubectl", "--namespace", self.namespace, *args],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=200,
-        )
-        if done.returncode:
-            raise KubectlError(done.stderr.strip())
-        return done.stdout
+        run = kubectl.Kubectl(current(), self.namespace)
+        return run(*words, stdin=stdin, timeout=_COMMAND_SECONDS)
 
     def apply(self, *objects: Object) -> None:
         """Apply objects, as ``kubectl apply -f`` does."""
         for document in objects:
-            self.run("apply", "--filename=-", stdin=json.dumps(document))
+            self("apply", "--filename=-", stdin=json.dumps(document))
 
     def get(self, kind: str, name: str) -> Object | None:
         """Return one object, or None if there is none."""
-        text = self.run("get", kind, name, "--ignore-not-found", "--output=json")
+        text = self("get", kind, name, "--ignore-not-found", "--output=json")
         return json.loads(text) if text else None
 
     def list(self, kinds: str, *selector: str) -> Sequence[Object]:
         """Return all objects of some kinds."""
-        items: list[Object] = json.loads(self.run("get", kinds, *selector, "--output=json"))["items"]
+        items: list[Object] = json.loads(self("get", kinds, *selector, "--output=json"))["items"]
         return items
 
     def until(
@@ -69,14 +56,10 @@ class Kubectl:
         Raises:
             NotInTimeError: With the object's conditions, when the time is over.
         """
-        deadline = time.monotonic() + seconds
-        while True:
-            found = self.get(kind, name)
-            if found is not None and holds(found):
-                return found
-            if time.monotonic() > deadline:
-                raise NotInTimeError(f"{kind}/{name} is not {what} after {seconds:.0f} s: {_summary(found)}")
-            time.sleep(POLL_SECONDS)
+        return eventually(
+            lambda: self.get(kind, name), seconds, f"{kind}/{name} is {what}", POLL_SECONDS,
+            holds=holds, show=_summary,
+        )  # fmt: skip
 
 
 def condition(document: Object, kind: str) -> Mapping[str, str]:
