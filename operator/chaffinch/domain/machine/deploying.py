@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.capacity import first_step
-from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import Failure, failure_at_deadline, failure_of
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
-from chaffinch.domain.state import LastAttempt, StableRevision, StepState
+from chaffinch.domain.state import StepState
 
 
 def the_spec_has_moved_on(situation: Situation) -> Next | None:
@@ -110,20 +110,5 @@ def _failure_at_deadline(situation: Situation, step: int) -> Failure:
 
 
 def _serving(situation: Situation, order: WriteOrder) -> Next:
-    candidate = situation.candidate
-    state = replace(
-        situation.state,
-        stage=RolloutStage.IDLE,
-        stable=StableRevision(candidate.revision, situation.now),
-        candidate=None,
-        hold=None,
-        last_attempt=LastAttempt(
-            revision=candidate.revision,
-            attempt=candidate.attempt,
-            outcome=Outcome.PROMOTED,
-            cause=Reason.AS_EXPECTED,
-            ended_at=situation.now,
-            message="the first revision; there was nothing to compare it with",
-        ),
-    )
-    return situation.at_once(state, order)
+    message = "the first revision; there was nothing to compare it with"
+    return situation.at_once(became_stable(situation, message), order)

@@ -9,7 +9,7 @@ from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS, DecisionKind, Ou
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.route import Decision
-from chaffinch.domain.state import LastAttempt, RolloutState
+from chaffinch.domain.state import LastAttempt, RolloutState, StableRevision
 from chaffinch.domain.wording import clip
 
 ENVIRONMENT = frozenset({Reason.UNSCHEDULABLE, Reason.CANARY_UNAVAILABLE})
@@ -67,5 +67,27 @@ def after_rollback(situation: Situation, decision: Decision) -> RolloutState:
             ended_at=situation.now,
             message=decision.message,
             decided_at=decision.at,
+        ),
+    )
+
+
+def became_stable(situation: Situation, message: str) -> RolloutState:
+    """Return the state after a promotion: the candidate is stable now, and no failed revision any more."""
+    candidate, state = situation.candidate, situation.state
+    return replace(
+        state,
+        stage=RolloutStage.IDLE,
+        stable=StableRevision(candidate.revision, situation.now),
+        candidate=None,
+        hold=None,
+        failed=tuple(revision for revision in state.failed if revision != candidate.revision),
+        last_attempt=LastAttempt(
+            revision=candidate.revision,
+            attempt=candidate.attempt,
+            outcome=Outcome.PROMOTED,
+            cause=Reason.AS_EXPECTED,
+            ended_at=situation.now,
+            message=message,
+            decided_at=candidate.decision.at if candidate.decision else None,
         ),
     )

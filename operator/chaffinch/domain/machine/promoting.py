@@ -11,15 +11,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
-from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import failure_at_deadline, failure_of
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.route import Decision
-from chaffinch.domain.state import LastAttempt, RolloutState, StableRevision
+from chaffinch.domain.state import RolloutState
 
 
 def decided_to_promote(situation: Situation) -> Next:
@@ -90,25 +90,8 @@ def routers_have_not_acknowledged(situation: Situation) -> Next | None:
 
 def it_has_taken_over(situation: Situation) -> Next | None:
     """All routers send everything to the candidate: it is stable now."""
-    candidate = situation.candidate
-    state = replace(
-        situation.state,
-        stage=RolloutStage.IDLE,
-        stable=StableRevision(candidate.revision, situation.now),
-        candidate=None,
-        hold=None,
-        failed=tuple(revision for revision in situation.state.failed if revision != candidate.revision),
-        last_attempt=LastAttempt(
-            revision=candidate.revision,
-            attempt=candidate.attempt,
-            outcome=Outcome.PROMOTED,
-            cause=Reason.AS_EXPECTED,
-            ended_at=situation.now,
-            message=candidate.decision.message if candidate.decision else "",
-            decided_at=candidate.decision.at if candidate.decision else None,
-        ),
-    )
-    return situation.at_once(state)
+    decision = situation.candidate.decision
+    return situation.at_once(became_stable(situation, decision.message if decision else ""))
 
 
 CHECKS = (
