@@ -14,7 +14,7 @@ from chaffinch.api.v1alpha1.profile import Output, ProbeProfileSpec, Prompt, Sta
 from chaffinch.cli import main
 from chaffinch.domain.baseline import verify
 from chaffinch.probe.job import ProbeIdentity, probe_job
-from chaffinch.probe.plan import profile_plan
+from chaffinch.probe.plan import plan_of
 from chaffinch.probe.result import ProbeRecord, parse_record, status_result
 from localcluster.fixtures import Kubectl, KubectlError, eventually
 
@@ -123,9 +123,7 @@ def test_a_job_measures_and_its_result_becomes_a_baseline_that_nobody_can_change
     restricted: Kubectl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probe = create_probe(restricted)
-    plan = profile_plan(
-        PROFILE, probe_uid=probe.uid, attempt=1, targets=(start_engine(restricted),), model="chat"
-    )
+    plan = plan_of(PROFILE, probe_uid=probe.uid, attempt=1, targets=(start_engine(restricted),), model="chat")
     restricted.apply(probe_job(plan, probe, IMAGE))
 
     def worker() -> str | None:

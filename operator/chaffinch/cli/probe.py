@@ -19,7 +19,7 @@ from chaffinch.domain.baseline import MAX_ERROR_SHARE_DIVISOR, MIN_REQUESTS, pro
 from chaffinch.domain.evidence import NoEvidence
 from chaffinch.probe.client import Client
 from chaffinch.probe.load import LoadGenerator
-from chaffinch.probe.plan import PlanError, ProbePlan, profile_plan
+from chaffinch.probe.plan import PlanError, ProbePlan, plan_of
 from chaffinch.probe.result import ProbeRecord, status_result
 from chaffinch.probe.watch import Watch
 
@@ -56,7 +56,7 @@ def add(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def _run(options: argparse.Namespace) -> Exit:
     profile = _profile(options.profile)
     try:
-        plan = profile_plan(
+        plan = plan_of(
             profile,
             probe_uid=str(uuid.uuid4()),
             attempt=1,

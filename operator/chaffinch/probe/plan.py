@@ -89,8 +89,8 @@ class ProbePlan(SpecModel):
         return text
 
 
-def profile_plan(
-    profile: ProbeProfileSpec,
+def plan_of(
+    load: ProbeProfileSpec | WarmUp,
     *,
     probe_uid: str,
     attempt: int,
@@ -98,48 +98,17 @@ def profile_plan(
     model: str,
     seed: int = 1,
 ) -> ProbePlan:
-    """Return the plan that runs a profile.
+    """Return the plan that runs a profile, or that only warms servers up.
 
     Raises:
         PlanError: If the parts do not make a plan.
     """
-    return _plan(
-        {
-            "probe_uid": probe_uid,
-            "attempt": attempt,
-            "targets": targets,
-            "model": model,
-            "seed": seed,
-            "warm_up": profile.warm_up,
-            "stages": profile.stages,
-            "gate_stage": profile.gate_stage,
-            "prompt": profile.prompt,
-            "output": profile.output,
-            "request_timeout": profile.request_timeout,
-        }
-    )
-
-
-def warm_up_plan(
-    warm_up: WarmUp, *, probe_uid: str, attempt: int, targets: tuple[str, ...], model: str
-) -> ProbePlan:
-    """Return the plan that only warms servers up.
-
-    Raises:
-        PlanError: If the parts do not make a plan.
-    """
-    return _plan(
-        {
-            "probe_uid": probe_uid,
-            "attempt": attempt,
-            "targets": targets,
-            "model": model,
-            "warm_up": warm_up,
-            "prompt": Prompt(tokens=_WARM_UP_PROMPT_TOKENS),
-            "output": Output(tokens=_WARM_UP_OUTPUT_TOKENS),
-            "request_timeout": _WARM_UP_REQUEST_TIMEOUT,
-        }
-    )
+    run = {"probe_uid": probe_uid, "attempt": attempt, "targets": targets, "model": model, "seed": seed}
+    fields = _only(load) if isinstance(load, WarmUp) else dict(load)
+    try:
+        return ProbePlan.model_validate(run | fields)
+    except ValidationError as error:
+        raise PlanError(_describe(error)) from None
 
 
 def parse_plan(text: str) -> ProbePlan:
@@ -186,11 +155,13 @@ def longest_seconds(plan: ProbePlan) -> int:
     return stages + rounds * plan.request_timeout_seconds
 
 
-def _plan(fields: dict[str, object]) -> ProbePlan:
-    try:
-        return ProbePlan.model_validate(fields)
-    except ValidationError as error:
-        raise PlanError(_describe(error)) from None
+def _only(warm_up: WarmUp) -> dict[str, object]:
+    return {
+        "warm_up": warm_up,
+        "prompt": Prompt(tokens=_WARM_UP_PROMPT_TOKENS),
+        "output": Output(tokens=_WARM_UP_OUTPUT_TOKENS),
+        "request_timeout": _WARM_UP_REQUEST_TIMEOUT,
+    }
 
 
 def _describe(error: ValidationError) -> str:

@@ -13,12 +13,13 @@ from typing import Any
 
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_load_probe
 from chaffinch.api.v1alpha1.probe import LoadProbeSpec, LoadProbeStatus, ProbePhase, ProbeProgress
+from chaffinch.api.v1alpha1.profile import ProbeProfileSpec, WarmUp
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
 from chaffinch.ports.probe_results import Finished, ProbeResults
 from chaffinch.probe.job import ProbeIdentity, probe_job
-from chaffinch.probe.plan import PlanError, ProbePlan, profile_plan, warm_up_plan
+from chaffinch.probe.plan import PlanError, ProbePlan, plan_of
 from chaffinch.probe.result import ProbeRecord, ResultError, parse_record, status_result, warm_up_problem
 from chaffinch.runtime import probe_status
 from chaffinch.runtime.freezing import MEASURED_PODS, Freezer
@@ -170,15 +171,16 @@ class ProbePass:
         return probe_status.started(seen.status, seen.at, target.revision)
 
     async def _plan(self, seen: _Seen, target: Target) -> ProbePlan:
-        model = target.spec.model.name
-        if seen.spec.warm_up is not None:
-            return warm_up_plan(
-                seen.spec.warm_up, probe_uid=seen.uid, attempt=seen.attempt, targets=target.urls, model=model
-            )
-        profile = await find_profile(self._cluster, seen.namespace, seen.spec.profile or "")
-        check_fit(profile, target.spec)
-        return profile_plan(
-            profile, probe_uid=seen.uid, attempt=seen.attempt, targets=target.urls, model=model
+        load: ProbeProfileSpec | WarmUp | None = seen.spec.warm_up
+        if load is None:
+            load = await find_profile(self._cluster, seen.namespace, seen.spec.profile or "")
+            check_fit(load, target.spec)
+        return plan_of(
+            load,
+            probe_uid=seen.uid,
+            attempt=seen.attempt,
+            targets=target.urls,
+            model=target.spec.model.name,
         )
 
     async def _follow(self, seen: _Seen, job: Manifest) -> None:

@@ -5,15 +5,13 @@ import pytest
 from chaffinch.api.v1alpha1.profile import WarmUp
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
 from chaffinch.probe.job import ProbeIdentity, probe_job
-from chaffinch.probe.plan import profile_plan, warm_up_plan
+from chaffinch.probe.plan import plan_of
 
 SMOKE_V1 = BUILT_IN_PROFILES["smoke/v1"]
 PROBE = ProbeIdentity(
     namespace="llm", name="chat-7c9f1e20-a1-s1", uid="1b2c", rollout="chat", revision="7c9f1e20"
 )
-PLAN = profile_plan(
-    SMOKE_V1, probe_uid="1b2c", attempt=1, targets=("http://10.1.2.3:8000",), model="org/chat"
-)
+PLAN = plan_of(SMOKE_V1, probe_uid="1b2c", attempt=1, targets=("http://10.1.2.3:8000",), model="org/chat")
 LABELS = {
     "app.kubernetes.io/managed-by": "chaffinch",
     "app.kubernetes.io/component": "probe",
@@ -88,7 +86,7 @@ def test_the_job_is_complete_restricted_and_tried_once() -> None:
 
 
 def test_a_warm_up_is_a_job_too() -> None:
-    plan = warm_up_plan(
+    plan = plan_of(
         WarmUp(requests=20, concurrency=4),
         probe_uid="1b2c",
         attempt=1,

@@ -12,9 +12,8 @@ from chaffinch.probe.plan import (
     ProbePlan,
     longest_seconds,
     parse_plan,
-    profile_plan,
+    plan_of,
     prompt_mix,
-    warm_up_plan,
 )
 
 SMOKE_V1 = BUILT_IN_PROFILES["smoke/v1"]
@@ -22,7 +21,7 @@ TARGETS = ("http://10.0.0.1:8000", "http://[fd00::1]:8000")
 
 
 def smoke() -> ProbePlan:
-    return profile_plan(SMOKE_V1, probe_uid="u", attempt=3, targets=TARGETS, model="org/chat")
+    return plan_of(SMOKE_V1, probe_uid="u", attempt=3, targets=TARGETS, model="org/chat")
 
 
 def test_a_plan_survives_its_text() -> None:
@@ -32,15 +31,13 @@ def test_a_plan_survives_its_text() -> None:
 @pytest.mark.parametrize("profile", BUILT_IN_PROFILES.values(), ids=BUILT_IN_PROFILES)
 def test_every_built_in_profile_makes_a_plan_for_64_targets(profile: ProbeProfileSpec) -> None:
     targets = tuple(f"http://10.1.2.{i}:8000" for i in range(64))
-    plan = profile_plan(profile, probe_uid="u", attempt=1, targets=targets, model="m")
+    plan = plan_of(profile, probe_uid="u", attempt=1, targets=targets, model="m")
     assert parse_plan(plan.to_json()) == plan
     assert {s.name: s.requests for s in plan.stages}[profile.gate_stage] >= 150, "less is no evidence"
 
 
 def test_a_warm_up_has_no_stages() -> None:
-    plan = warm_up_plan(
-        WarmUp(requests=10, concurrency=4), probe_uid="u", attempt=1, targets=TARGETS, model="m"
-    )
+    plan = plan_of(WarmUp(requests=10, concurrency=4), probe_uid="u", attempt=1, targets=TARGETS, model="m")
     assert (plan.stages, plan.gate_stage) == ((), None)
     assert longest_seconds(plan) == 3 * 120
 
