@@ -13,7 +13,7 @@ from typing import Any, Self
 from stage.service import Service
 from traffic.ledger import failed_on_stable
 
-RATE = 45
+RATE = 60
 LONGEST_SECONDS = 1800
 PROMPT_WORDS = 400
 """Longer than any prompt of the probe profile, so that users meet what the probe cannot see."""
@@ -37,7 +37,11 @@ class Users:
                 f"--out={report}",
             ]
         )  # fmt: skip
-        self._await_first_report()
+        try:
+            self._await_first_report()
+        except BaseException:
+            self.stop()
+            raise
 
     def __enter__(self) -> Self:
         return self
