@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
@@ -24,6 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/demo.json"), help="where the report goes")
     out: Path = parser.parse_args().out
+    signal.signal(signal.SIGTERM, _end)
     screen = Screen()
     started = time.monotonic()
     try:
@@ -40,6 +44,11 @@ def main() -> int:
     out.write_text(json.dumps(report, indent=2) + "\n")
     _close(screen, report["seconds"], users, out)
     return 0 if users["failedOnStable"] == 0 else 1
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    """End as after an error, so that the users' process and all else that was started ends too."""
+    raise SystemExit(128 + number)
 
 
 def _prepare(screen: Screen) -> None:
