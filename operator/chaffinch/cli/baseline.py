@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,11 @@ from chaffinch.api.v1alpha1.baseline import InferenceBaselineSpec
 from chaffinch.api.v1alpha1.common import API_VERSION, format_time
 from chaffinch.api.v1alpha1.names import baseline_object_name
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_baseline
-from chaffinch.cli.documents import Document, read_documents, to_yaml, write_text
+from chaffinch.cli.documents import STANDARD, Document, read_documents, to_yaml, write_text
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.freeze import BASELINES, baseline_of_probe
 from chaffinch.cli.kubectl import Kubectl
-from chaffinch.cli.tables import columns, stage_table
+from chaffinch.cli.tables import columns, quantile, stage_table
 from chaffinch.domain.baseline import comparison_obstacles, fingerprint_mismatches, verify
 
 KIND = "InferenceBaseline"
@@ -76,7 +78,22 @@ def _freeze(options: argparse.Namespace) -> Exit:
         print(f"{KIND} {body['metadata']['name']} created, {spec.digest}")
         return Exit.OK
     write_text(options.output, to_yaml(body))
+    if options.output != STANDARD:
+        print(_written(options, spec), file=sys.stderr)
     return Exit.OK
+
+
+def _written(options: argparse.Namespace, spec: InferenceBaselineSpec) -> str:
+    gate = next(stage for stage in spec.stages if stage.name == spec.gate_stage)
+    p95 = quantile(gate.sketches.ttft, 0.95)
+    place = [("--namespace", options.namespace), ("--context", options.context)]
+    flags = [f"{flag}={value}" for flag, value in place if value]
+    name = baseline_object_name(spec.name, spec.version)
+    return (
+        f"{KIND} {name} written to {options.output}, {spec.digest}\n"
+        f"it holds {gate.requests} requests of stage {gate.name}, P95 TTFT {p95}\n"
+        f"next: {shlex.join(['kubectl', 'apply', '-f', options.output, *flags])}"
+    )
 
 
 def manifest(spec: InferenceBaselineSpec) -> dict[str, Any]:

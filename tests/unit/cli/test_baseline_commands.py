@@ -56,6 +56,30 @@ def test_freeze_to_a_file_creates_nothing_and_freezes_the_same(succeeded: Object
     )
 
 
+def test_freeze_to_a_file_says_what_it_holds_and_what_comes_next(
+    succeeded: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert succeeded.folder.exists()
+    path = tmp_path / "my b.yaml"
+    assert main([*FREEZE, "--output", str(path), "-n", "llm"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        f"InferenceBaseline {NAME} written to {path}, {yaml.safe_load(path.read_text())['spec']['digest']}\n"
+        "it holds 200 requests of stage c8, P95 TTFT 103 ms\n"
+        f"next: kubectl apply -f '{path}' --namespace=llm\n"
+    )
+
+
+def test_freeze_to_standard_output_prints_the_manifest_and_nothing_else(
+    succeeded: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert succeeded.folder.exists()
+    assert main([*FREEZE, "--output", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert (yaml.safe_load(out)["metadata"]["name"], err) == (NAME, "")
+
+
 UNFREEZABLE: dict[str, tuple[dict[str, object], int, str]] = {
     "not done": ({"phase": "Running"}, 3, "LoadProbe freeze-me is Running: wait until it is Succeeded"),
     "failed": ({"phase": "Failed"}, 1, "LoadProbe freeze-me has failed"),
