@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,9 @@ def story(chaffinch: None, tmp_path: Path) -> Iterator[Story]:  # noqa: ARG001 -
     namespace = f"story-{uuid.uuid4().hex[:8]}"
     administer = Kubectl("default")
     administer("create", "namespace", namespace)
-    told = Story(Kubectl(namespace), namespace, tmp_path, Settings.from_environment().audit_log)
+    told = Story(
+        Kubectl(namespace), namespace, tmp_path, Settings.from_environment().audit_log, datetime.now(UTC)
+    )
     try:
         yield told
         told.then_no_invariant_was_broken()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,14 @@ class Story:
         namespace: Its name.
         folder: A folder for files.
         audit_log: The API server's audit log.
+        started_at: When the story began.
     """
 
     kubectl: Kubectl
     namespace: str
     folder: Path
     audit_log: Path
+    started_at: datetime
 
     def given_stable(self, service: Service) -> Object:
         """Apply the first version and wait until it serves."""
@@ -98,7 +101,8 @@ class Story:
 
     def then_nothing_was_forbidden(self) -> None:
         """The operator asks for nothing that its role does not grant."""
-        assert oracle.denied(self.audit_log, OPERATOR_USER) == []
+        denied = oracle.denied(self.audit_log, OPERATOR_USER, self.started_at)
+        assert not denied, f"the operator was forbidden to {', '.join(denied)}"
 
     def engine_pods(self, revision: str) -> list[Object]:
         """Return the engine pods of a revision."""

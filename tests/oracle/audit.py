@@ -41,18 +41,22 @@ def read_writes(path: Path, namespace: str) -> list[Write]:
         return sorted(parse(lines, namespace), key=lambda write: write.at)
 
 
-def denied(path: Path, user: str) -> list[str]:
-    """Return what a user was forbidden to do, as ``verb resource`` without repeats."""
+def denied(path: Path, user: str, since: datetime) -> list[str]:
+    """Return what a user's roles did not grant since a moment, as ``verb resource`` without repeats.
+
+    A refusal by admission (a quota, a namespace that is being deleted) is no missing grant.
+    """
     found: dict[str, None] = {}
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             if not line.endswith("\n") or user not in line:
                 continue
             event = json.loads(line)
-            if event["user"]["username"] == user and event.get("responseStatus", {}).get("code") == 403:
-                found[
-                    f"{event['verb']} {event.get('objectRef', {}).get('resource', event['requestURI'])}"
-                ] = None
+            forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
+            late_enough = datetime.fromisoformat(event["stageTimestamp"]) >= since
+            if forbidden and late_enough and event["user"]["username"] == user:
+                resource = event.get("objectRef", {}).get("resource", event["requestURI"])
+                found[f"{event['verb']} {resource}"] = None
     return list(found)
 
 

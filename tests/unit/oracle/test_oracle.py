@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from oracle import Write, check
+from oracle import Write, check, denied
 from oracle.audit import parse
 
 OPERATOR = "system:serviceaccount:chaffinch:chaffinch"
@@ -178,6 +179,18 @@ def audit_line(seconds: int, *, code: int = 200, namespace: str = "llm", verb: s
         "responseObject": {"kind": "Deployment"},
     }
     return json.dumps(event) + "\n"
+
+
+def test_only_missing_grants_count_as_denied(tmp_path: Path) -> None:
+    def line(seconds: int, decision: str, user: str = OPERATOR) -> str:
+        event = json.loads(audit_line(seconds, code=403))
+        annotations = {"authorization.k8s.io/decision": decision}
+        return json.dumps(event | {"annotations": annotations, "user": {"username": user}}) + "\n"
+
+    log = tmp_path / "audit.log"
+    log.write_text(line(1, "forbid") + line(20, "allow") + line(30, "forbid", "somebody"))
+    assert denied(log, OPERATOR, START) == ["patch deployments"]
+    assert denied(log, OPERATOR, START + timedelta(seconds=10)) == []
 
 
 def test_only_accepted_writes_of_the_namespace_are_read() -> None:

@@ -54,7 +54,7 @@ def the_verdict_is_fail(situation: Situation) -> Next | None:
     judgement = situation.judgement
     if judgement is None or judgement.outcome is not Outcome.FAIL:
         return None
-    return rolling_back(situation, Reason.OBJECTIVE_FAILED, judgement.detail)
+    return rolling_back(situation, Reason.OBJECTIVE_FAILED, judgement.detail + _where(situation))
 
 
 def the_step_has_passed(situation: Situation) -> Next | None:
@@ -144,3 +144,9 @@ CHECKS: tuple[Check, ...] = (
 
 def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
     return replace(situation.with_candidate(**changes), hold=None)
+
+
+def _where(situation: Situation) -> str:
+    """Say at which step something was found, and which baseline the attempt is held to."""
+    baseline = situation.candidate.plan.baseline
+    return f", step {situation.step.name}" + (f", baseline {baseline.name}" if baseline else "")
