@@ -148,6 +148,12 @@ def test_verify_tells_a_tampered_baseline_from_a_whole_one(
     )
 
 
+def test_the_sample_in_the_repository_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    sample = Path(__file__).parents[3] / "baselines" / "chat-v1.yaml"
+    assert main(["baseline", "verify", str(sample)]) == 0
+    assert capsys.readouterr().out == f"{sample}: chat-v1: ok\n"
+
+
 def test_verify_of_a_file_with_no_baseline_is_no_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,7 +64,7 @@ class CanaryStep:
         weight: The canary's share in 1/10,000.
         for_seconds: How long the step takes at least, from the acknowledgement of its weight.
         require: The evidence that is needed to go on.
-        max_wait_seconds: How long evidence is waited for before the rollout pauses.
+        max_wait_seconds: How long evidence is waited for before a person is asked.
     """
 
     name: str
