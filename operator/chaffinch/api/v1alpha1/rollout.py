@@ -97,7 +97,7 @@ class CanaryAction(SpecModel):
     require: Require | None = None
     """The evidence that is needed to go on; `NoHarm` below 50 %, `Proven` from 50 % on, when absent."""
     max_wait: Duration | None = None
-    """How long to wait before a person is asked (`Stalled`); the greater of 30m and 6 x `for`, when absent."""
+    """How long to wait before a person is asked (`Stalled`); 30m or 6 x `for`, the longer, when absent."""
 
 
 class BakeAction(SpecModel):
