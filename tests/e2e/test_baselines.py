@@ -38,7 +38,7 @@ def test_a_slow_version_is_rolled_back_by_the_probe_against_the_baseline(story: 
     assert "ttft" in message
     assert "chat-v1" in message or "chat@v1" in message
 
-    with pytest.raises(KubectlError, match="immutable"):
+    with pytest.raises(KubectlError, match="a baseline is frozen"):
         story.kubectl(
             "patch", "inferencebaseline", "chat-v1", "--type=merge", '--patch={"spec": {"version": "v2"}}'
         )

@@ -23,7 +23,7 @@ FOREIGN = {
 }
 CHILDREN = (
     "deployments,replicasets,pods,services,configmaps,controllerrevisions,poddisruptionbudgets,"
-    "serviceaccounts,roles,rolebindings,loadprobes,jobs"
+    "serviceaccounts,roles,rolebindings"
 )
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
