@@ -186,7 +186,9 @@ class Play:
         raise SceneFailedError(f"the attempt did not end within {_ATTEMPT_SECONDS} s: {_story(rollout)}")
 
     def _restarts(self, revision: str) -> list[str]:
-        pods = self._kubectl.list("pods", f"--selector=chaffinch.dev/revision={revision}")
+        pods = self._kubectl.list(
+            "pods", f"--selector=app.kubernetes.io/component=engine,chaffinch.dev/revision={revision}"
+        )
         return [
             pod["metadata"]["name"]
             for pod in pods

@@ -106,7 +106,11 @@ class Story:
 
     def engine_pods(self, revision: str) -> list[Object]:
         """Return the engine pods of a revision."""
-        return list(self.kubectl.list("pods", f"--selector=chaffinch.dev/revision={revision}"))
+        return list(
+            self.kubectl.list(
+                "pods", f"--selector=app.kubernetes.io/component=engine,chaffinch.dev/revision={revision}"
+            )
+        )
 
 
 def restarts(pods: list[Object]) -> int:

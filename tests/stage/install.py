@@ -24,6 +24,12 @@ VALUES = {
     "log.level": "DEBUG",
 }
 
+_OWN_NAMESPACE = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}},
+}
+
 
 class InstallError(Exception):
     """helm could not install Chaffinch; the text is what it said."""
@@ -32,17 +38,19 @@ class InstallError(Exception):
 def install(**values: str) -> None:
     """Install or upgrade Chaffinch and wait until its operator is ready.
 
-    The operator is always restarted: images keep their tag while they change.
+    Its namespace admits only pods that pass PodSecurity ``restricted``. The operator is always restarted:
+    images keep their tag while they change.
 
     Raises:
         InstallError: If helm refuses, or the operator does not become ready.
     """
+    kubectl = Kubectl(NAMESPACE)
+    kubectl.apply(_OWN_NAMESPACE)
     settings = [f"--set={name}={value}" for name, value in (VALUES | values).items()]
     helm(
         "upgrade", "--install", RELEASE, str(REPOSITORY / "charts" / "chaffinch"),
-        f"--namespace={NAMESPACE}", "--create-namespace", *settings,
+        f"--namespace={NAMESPACE}", *settings,
     )  # fmt: skip
-    kubectl = Kubectl(NAMESPACE)
     kubectl("rollout", "restart", f"deployment/{RELEASE}")
     try:
         kubectl("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
