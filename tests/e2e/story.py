@@ -52,7 +52,7 @@ class Story:
         )  # fmt: skip
 
     @contextmanager
-    def users(self, service: Service, *, rate: float = 30) -> Iterator[Users]:
+    def users(self, service: Service, *, rate: float = 50) -> Iterator[Users]:
         """Let users call the service for the length of the block."""
         with Users(service, self.folder / "users.json", rate=rate) as users:
             yield users

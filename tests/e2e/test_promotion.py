@@ -42,4 +42,4 @@ def test_a_good_version_is_promoted_and_no_pod_restarts_and_no_request_fails(sto
     assert restarts(story.engine_pods(v2)) == 0
     assert {2_000, 5_000} <= set(weights)
     assert seen["failed"] == 0
-    assert seen["requests"] > 300
+    assert seen["requests"] > 1_000
