@@ -16,7 +16,7 @@ def test_a_version_with_slow_first_tokens_is_rolled_back_by_latency(story: Story
         story.when_applied(service.version("--sim-latency-factor=2"))
         rollout = story.until_attempt_ends(service, 2)
 
-    assert_rolled_back(rollout, v1, objective="ttft-p95")
+    assert_rolled_back(rollout, v1, judged="ttft p95")
 
 
 def test_a_version_that_cuts_streams_is_rolled_back_by_its_errors(story: Story) -> None:
@@ -29,7 +29,7 @@ def test_a_version_that_cuts_streams_is_rolled_back_by_its_errors(story: Story) 
         bad = rollout["status"]["lastAttempt"]["revision"]
         seen = users.summary
 
-    assert_rolled_back(rollout, v1, objective="errors")
+    assert_rolled_back(rollout, v1, judged="errorRate")
     assert seen["revisions"][v1]["failed"] == 0
     assert seen["revisions"][bad]["failed"] == seen["failed"] > 0
 
@@ -51,7 +51,7 @@ def test_a_version_that_crashes_at_start_never_gets_traffic(story: Story) -> Non
     assert "exit code 1" in condition(rollout, "Promoted")["message"]
 
 
-def assert_rolled_back(rollout: Object, stable: str, *, objective: str) -> None:
+def assert_rolled_back(rollout: Object, stable: str, *, judged: str) -> None:
     """Assert what an SRE reads after a rollback: who serves, why, and that a person is needed."""
     bad = rollout["status"]["lastAttempt"]["revision"]
     assert rollout["status"]["stable"]["revision"] == stable
@@ -60,6 +60,6 @@ def assert_rolled_back(rollout: Object, stable: str, *, objective: str) -> None:
     assert says(rollout, "Stalled") == ("True", "RolledBack")
     assert says(rollout, "Promoted") == ("False", "ObjectiveFailed")
     message = condition(rollout, "Promoted")["message"]
-    assert objective in message
+    assert judged in message
     assert bad in message
     assert bad in rollout["status"]["failedRevisions"]
