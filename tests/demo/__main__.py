@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -19,7 +20,40 @@ from stage.install import InstallError, install
 from stage.kubectl import Kubectl, KubectlError, NotInTimeError
 from stage.users import Users
 
-SCENES = ("first", "baseline", "good", "slow", "failing")
+
+@dataclass(slots=True)
+class Report:
+    """What was reached so far; it is written whether or not the demo came to its end.
+
+    Attributes:
+        scenes: The scenes that ended as they should.
+        users: What the users saw. All zero before the first of them; failures at the canary of a scene
+            that did not end count as ``failedOnStable``.
+        error: Why the demo ended early; None if it did not fail.
+        started: Monotonic time of the start, in seconds.
+    """
+
+    scenes: list[Result] = field(default_factory=list)
+    users: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("requests", "failed", "failedOnStable"), 0)
+    )
+    error: str | None = None
+    started: float = field(default_factory=time.monotonic)
+
+    def seconds(self) -> float:
+        """Return the time since the start, in seconds."""
+        return round(time.monotonic() - self.started, 1)
+
+    def write(self, out: Path) -> None:
+        """Write the report as JSON."""
+        out.parent.mkdir(parents=True, exist_ok=True)
+        document = {
+            "seconds": self.seconds(),
+            "scenes": [scene.to_json() for scene in self.scenes],
+            "users": self.users,
+            "error": self.error,
+        }
+        out.write_text(json.dumps(document, indent=2) + "\n")
 
 
 def main() -> int:
@@ -28,22 +62,19 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("build/demo.json"), help="where the report goes")
     out: Path = parser.parse_args().out
     signal.signal(signal.SIGTERM, _end)
+    out.unlink(missing_ok=True)
     screen = Screen()
-    started = time.monotonic()
+    report = Report()
     try:
         _prepare(screen)
-        results, users = _play(screen, out.parent)
+        _play(screen, out.parent, report)
     except (SceneFailedError, InstallError, ClusterError, KubectlError, NotInTimeError) as error:
         print(f"error: {error}\n  look at: make status; python -m localcluster logs", file=sys.stderr)
+        report.error = str(error)
         return 1
-    report = {
-        "seconds": round(time.monotonic() - started, 1),
-        "scenes": [result.to_json() for result in results],
-        "users": users,
-    }
-    out.write_text(json.dumps(report, indent=2) + "\n")
-    _close(screen, report["seconds"], users, out)
-    return 0 if users["failedOnStable"] == 0 else 1
+    finally:
+        report.write(out)
+    return _close(screen, report, out)
 
 
 def _end(number: int, _: FrameType | None) -> NoReturn:
@@ -59,22 +90,28 @@ def _prepare(screen: Screen) -> None:
     kubectl("delete", "inferencerollouts,pods", "--all", "--grace-period=1", "--ignore-not-found")
     kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
     kubectl("create", "namespace", NAMESPACE)
-    screen.command("helm list", kubectl("get", "deployments", "--all-namespaces"))
+    shown = ("get", "deployments", "--all-namespaces")
+    screen.command(f"kubectl {' '.join(shown)}", kubectl(*shown))
 
 
-def _play(screen: Screen, folder: Path) -> tuple[list[Result], dict[str, int]]:
-    play = Play(screen, folder)
+def _play(screen: Screen, folder: Path, report: Report) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    results = [play.first()]
+    play = Play(screen, folder)
+    report.scenes.append(play.first())
     rest: tuple[Callable[[], Result], ...] = (play.baseline, play.good, play.slow, play.failing)
-    with Users(FIRST, folder / "users.json") as users:
-        results.extend(scene() for scene in rest)
-    canaries = tuple(result.canary for result in results if result.canary)
-    return results, users.counts(canaries)
+    users = Users(FIRST, folder / "users.json")
+    try:
+        with users:
+            for scene in rest:
+                report.scenes.append(scene())
+    finally:
+        canaries = tuple(result.canary for result in report.scenes if result.canary)
+        report.users = users.counts(canaries)
 
 
-def _close(screen: Screen, seconds: object, users: dict[str, int], out: Path) -> None:
-    screen.scene("end", f"{len(SCENES)} scenes in {seconds} s; the report is {out}.")
+def _close(screen: Screen, report: Report, out: Path) -> int:
+    users = report.users
+    screen.scene("end", f"{len(report.scenes)} scenes in {report.seconds()} s; the report is {out}.")
     screen.say(
         f"Users sent {users['requests']} requests; {users['failed']} failed, "
         f"{users['failedOnStable']} of them not at a canary that was rolled back."
@@ -87,6 +124,7 @@ def _close(screen: Screen, seconds: object, users: dict[str, int], out: Path) ->
         "Stop it: make stop",
     ):
         screen.say(line)
+    return 0 if users["failedOnStable"] == 0 else 1
 
 
 if __name__ == "__main__":
