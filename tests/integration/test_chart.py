@@ -18,11 +18,12 @@ pytestmark = pytest.mark.cluster
 CHART = str(REPOSITORY / "charts" / "chaffinch")
 GOLDEN = Path(__file__).parents[1] / "golden" / "chart"
 URL = "--set=prometheus.url=http://prometheus.monitoring:9090"
+IMAGE = "--set=image.repository=registry.example/chaffinch"
 
 
 def render(*args: str) -> str:
     return helm(
-        "template", "chaffinch", CHART, "--namespace=chaffinch-system", "--set=crds.install=false", URL, *args
+        "template", "chaffinch", CHART, "--namespace=chaffinch-system", "--set=crds.install=false", URL, IMAGE, *args
     )
 
 
@@ -55,11 +56,11 @@ def test_the_chart_renders_as_the_golden_file(golden: str, args: tuple[str, ...]
 
 
 def test_the_chart_passes_helm_lint() -> None:
-    assert "0 chart(s) failed" in helm("lint", "--strict", CHART, URL)
+    assert "0 chart(s) failed" in helm("lint", "--strict", CHART, URL, IMAGE)
 
 
 def test_the_crds_are_rendered_with_the_chart_and_kept_when_it_is_removed() -> None:
-    documents = list(yaml.safe_load_all(helm("template", "chaffinch", CHART, URL)))
+    documents = list(yaml.safe_load_all(helm("template", "chaffinch", CHART, URL, IMAGE)))
     crds = {d["metadata"]["name"]: d for d in documents if d and d["kind"] == "CustomResourceDefinition"}
     assert sorted(crds) == [
         "inferencebaselines.chaffinch.dev",
@@ -79,6 +80,7 @@ def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
+        ((URL, "--set=image.repository="), "image/repository"),
         (("--set=prometheus.url=",), "prometheus/url"),
         (("--set=prometheus.url=prometheus:9090",), "prometheus/url"),
         ((URL, "--set=replicas=0"), "replicas"),
@@ -90,4 +92,4 @@ def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
 )
 def test_values_that_make_no_sense_are_refused_by_name(args: tuple[str, ...], said: str) -> None:
     with pytest.raises(InstallError, match=said):
-        helm("template", "chaffinch", CHART, *args)
+        helm("template", "chaffinch", CHART, IMAGE, *args)
