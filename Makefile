@@ -14,9 +14,13 @@ ARGS ?=
 # Runs a command inside the cluster's network namespace and takes the cluster down afterwards.
 define in_cluster
 	$(CLUSTER) up
-	$(CLUSTER) load-image $(IMAGES)
-	status=0; $(CLUSTER) exec -- $(1) || status=$$?; $(CLUSTER) down; exit $$status
+	status=0; { $(CLUSTER) load-image $(IMAGES) && $(CLUSTER) exec -- $(1); } || status=$$?; $(CLUSTER) down; exit $$status
 endef
+
+# First among the prerequisites of what starts a cluster, so that nothing is waited for in vain.
+.PHONY: root
+root:
+	@[ "$$(id -u)" = 0 ] || { echo "error: this needs root (network namespaces, mounts); run it as root" >&2; exit 2; }
 
 .PHONY: help
 help: ## List the targets
@@ -29,20 +33,20 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "==> virtual environment (about a minute, once)"
 	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
-	  || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y python3-venv >/dev/null && $(PYTHON) -m venv --clear $(VENV); } \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y python3-venv >/dev/null && $(PYTHON) -m venv --clear $(VENV); } \
 	  || { echo "error: Python's venv module is missing; run as root: apt-get install python3-venv" >&2; exit 2; }
 	@$(PY) -m pip install --quiet --require-hashes --requirement requirements/dev.txt
 	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: demo
-demo: setup ## Start a real Kubernetes and watch four rollouts on it (30 minutes the first time, 6 later)
+demo: root setup ## Start a real Kubernetes and watch four rollouts on it (about 20 minutes the first time, 7 later)
 	$(CLUSTER) up
 	$(CLUSTER) load-image $(IMAGES)
 	$(CLUSTER) exec -- $(PY) -m demo
 
 .PHONY: test
-test: lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
+test: root lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
 	$(call in_cluster,$(PY) -m pytest -m "not full")
 
 .PHONY: test-unit
@@ -50,7 +54,7 @@ test-unit: setup ## The tests that need no cluster (seconds)
 	$(PY) -m pytest tests/unit tests/scenarios
 
 .PHONY: test-full
-test-full: lint ## Everything that `make test` runs, and the long sweeps
+test-full: root lint ## Everything that `make test` runs, and the long sweeps
 	$(call in_cluster,$(PY) -m pytest)
 
 .PHONY: lint
