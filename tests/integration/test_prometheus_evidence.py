@@ -37,9 +37,13 @@ def program() -> str | None:
 
 
 PROMETHEUS = program()
-pytestmark = pytest.mark.skipif(
-    PROMETHEUS is None, reason="no `prometheus` here: start the local cluster once"
-)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prometheus_is_here() -> None:
+    """Fail, never skip: evidence that was not read has not passed."""
+    if PROMETHEUS is None:
+        pytest.fail("there is no Prometheus here; the local cluster builds it: python -m localcluster up")
 
 
 @dataclass
