@@ -11,7 +11,7 @@ import pytest
 
 from e2e.story import Story
 from localcluster.settings import Settings
-from stage.install import install
+from stage.install import install, uninstall
 from stage.kubectl import Kubectl
 
 
@@ -23,10 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cluster)
 
 
-@pytest.fixture(scope="session")
-def chaffinch() -> None:
-    """Install Chaffinch once for all stories."""
+@pytest.fixture(scope="package")
+def chaffinch() -> Iterator[None]:
+    """Install Chaffinch once for all stories; other tests have the custom resources to themselves."""
     install()
+    yield
+    uninstall()
 
 
 @pytest.fixture

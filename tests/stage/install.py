@@ -59,6 +59,11 @@ def install(**values: str) -> None:
         raise InstallError(f"the operator does not become ready ({error}); it says: {last.strip()}") from None
 
 
+def uninstall() -> None:
+    """Remove what :func:`install` installed; the CRDs, and all that is made of them, stay."""
+    helm("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--wait", "--timeout=60s")
+
+
 def helm(*args: str) -> str:
     """Run helm and return what it printed.
 
