@@ -43,6 +43,7 @@ from chaffinch.runtime.children import Address, Children, address_of
 from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
+from chaffinch.runtime.logbook import Logbook
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.metrics import Metrics, ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route
@@ -94,6 +95,7 @@ class RolloutPass:
         self._world = world
         self._children = Children(world.cluster, world.clock, world.timing.idle)
         self._statuses = StatusRecord(world.cluster, world.term, world.timing)
+        self._logbook = Logbook()
         self._refusal: WriteRefusal | None = None
         self._spec: InferenceRolloutSpec | None = None
 
@@ -128,6 +130,7 @@ class RolloutPass:
             spec, broken = self._spec, error
         question = Question(spec, generation, previous, state, now, broken)
         work = await self._work(body, rollout, question)
+        self._logbook.read(work.seen)
         work = await self._carried_out(work)
         self._publish(work)
         return Outcome(work.answer.next.requeue_after, failed=bool(work.seen.problems))
@@ -218,6 +221,7 @@ class RolloutPass:
     async def _record(self, work: _Work) -> None:
         question, answer = work.question, work.answer
         await self._statuses.record(work.body, question.previous, answer.status, question.now)
+        self._logbook.moved(work.seen.rollout, question.state, answer.next.state)
         for event in events_of(question.state, answer.next.state):
             await self._world.recorder.record(work.body, _note(event))
 
