@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 _MOST_PATHS = 5
 _PAUSE_SECONDS = 5.0
 _REMEDY = "install or upgrade them with the chart, or with: kubectl apply --server-side -f crds/"
-WATCHED = (
+LISTED = (
     Kinds.ROLLOUT,
     Kinds.PROBE,
     Kinds.BASELINE,
@@ -29,7 +29,9 @@ WATCHED = (
     Kinds.POD,
     Kinds.SERVICE,
     Kinds.CONFIG_MAP,
+    Kinds.CONTROLLER_REVISION,
 )
+"""What is watched, and what each pass lists; every other kind is read by name only."""
 
 
 class NotReadyError(Exception):
@@ -81,7 +83,7 @@ async def check_crds(schemas: Schemas) -> None:
 
 
 async def check_rights(cluster: Cluster, namespaces: Sequence[str]) -> None:
-    """Try to list everything that will be watched.
+    """Try to list everything that will be watched or listed.
 
     Args:
         cluster: Whom to ask.
@@ -91,7 +93,7 @@ async def check_rights(cluster: Cluster, namespaces: Sequence[str]) -> None:
         NotReadyError: If it may not be listed.
         UnavailableError: If the API server does not answer.
     """
-    for kind in WATCHED:
+    for kind in LISTED:
         for namespace in namespaces:
             try:
                 await cluster.list(kind, namespace, {"chaffinch.dev/preflight": "none"})

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS
 from chaffinch.ports.cluster import DeniedError, UnavailableError
 from chaffinch.runtime.preflight import (
+    LISTED,
     NotReadyError,
     Schemas,
     check_crds,
@@ -113,17 +117,46 @@ def test_a_missing_right_to_look_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "plural"),
+    [
+        ("InferenceRollout", "inferencerollouts"),
+        ("LoadProbe", "loadprobes"),
+        ("InferenceBaseline", "inferencebaselines"),
+        ("Deployment", "deployments"),
+        ("ControllerRevision", "controllerrevisions"),
+        ("Pod", "pods"),
+        ("Service", "services"),
+        ("ConfigMap", "configmaps"),
+    ],
+)
+@pytest.mark.parametrize(
     ("namespaces", "want"), [(("",), "in all namespaces"), (("shop", "lab"), "in namespace shop")]
 )
-def test_missing_rights_name_the_kind_and_the_remedy(namespaces: tuple[str, ...], want: str) -> None:
+def test_missing_rights_name_the_kind_and_the_remedy(
+    namespaces: tuple[str, ...], want: str, kind: str, plural: str
+) -> None:
     cluster = FakeCluster()
-    cluster.fault = lambda _, key: DeniedError("no") if key[0] == "Pod" else None
-    with pytest.raises(NotReadyError, match=f"may not list pods {want}: grant its ServiceAccount the roles"):
+    cluster.fault = lambda _, key: DeniedError("no") if key[0] == kind else None
+    with pytest.raises(NotReadyError) as refused:
         asyncio.run(check_rights(cluster, namespaces))
+    assert str(refused.value) == (
+        f"the operator may not list {plural} {want}: grant its ServiceAccount the roles of the chart,"
+        " or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
+    )
 
 
-def test_with_all_rights_everything_watched_is_listed_once_per_namespace() -> None:
+def test_the_kinds_that_are_listed_are_those_that_the_chart_grants_to_list() -> None:
+    chart = Path(__file__).parents[3] / "charts/chaffinch/templates/rbac.yaml"
+    rules = yaml.safe_load(
+        re.findall(r'define "chaffinch.rules" -}}\n(.*?){{- end', chart.read_text(), re.S)[0]
+    )
+    granted = {name for rule in rules if "list" in rule["verbs"] for name in rule["resources"]}
+    # The agents of the routers list EndpointSlices; the operator has the right only to hand it on.
+    assert {kind.plural for kind in LISTED} == granted - {"endpointslices"}
+
+
+def test_with_all_rights_everything_is_listed_once_per_namespace() -> None:
     cluster = FakeCluster()
     asyncio.run(check_rights(cluster, ("shop", "lab")))
-    assert len(cluster.requests) == 14
-    assert cluster.writes() == {}
+    wanted = [("list", (kind.kind, where, "")) for kind in LISTED for where in ("shop", "lab")]
+    assert cluster.requests == wanted
