@@ -168,7 +168,10 @@ class PrometheusEvidence:
         except TimeoutError:
             raise _unavailable("Prometheus did not answer in time") from None
         except (httpx.HTTPError, httpx.StreamError, OSError):
-            raise _unavailable("Prometheus cannot be reached, or broke off its answer") from None
+            raise _unavailable(
+                "Prometheus cannot be reached, or broke off its answer:"
+                " check CHAFFINCH_PROMETHEUS_URL (chart value prometheus.url)"
+            ) from None
         # A large reply takes a while to read, and other rollouts must not wait for it.
         return await asyncio.to_thread(read_matrix, body, window)
 

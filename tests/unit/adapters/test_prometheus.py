@@ -32,6 +32,11 @@ from unit.domain.scrapes import Scrapes, both, vector
 from unit.verdict.builders import error_increase, error_max
 
 SECRET = "do-not-repeat-me"
+UNREACHABLE = NoEvidence(
+    Problem.UNAVAILABLE,
+    "Prometheus cannot be reached, or broke off its answer:"
+    " check CHAFFINCH_PROMETHEUS_URL (chart value prometheus.url)",
+)
 
 
 def assert_advances_nothing(answered: Evidence | NoEvidence) -> None:
@@ -259,9 +264,7 @@ async def test_a_connection_that_breaks_off_is_no_evidence() -> None:
         return response
 
     answered = await ask(answer)
-    assert answered == NoEvidence(
-        Problem.UNAVAILABLE, "Prometheus cannot be reached, or broke off its answer"
-    )
+    assert answered == UNREACHABLE
 
 
 async def test_nobody_at_the_address_is_no_evidence() -> None:
@@ -270,9 +273,7 @@ async def test_nobody_at_the_address_is_no_evidence() -> None:
     source = PrometheusEvidence(url)
     answered = await source.live(QUESTION)
     await source.aclose()
-    assert answered == NoEvidence(
-        Problem.UNAVAILABLE, "Prometheus cannot be reached, or broke off its answer"
-    )
+    assert answered == UNREACHABLE
     assert_advances_nothing(answered)
 
 
