@@ -55,7 +55,7 @@ def denied(path: Path, user: str, since: datetime) -> list[str]:
             forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
             late_enough = datetime.fromisoformat(event["stageTimestamp"]) >= since
             if forbidden and late_enough and event["user"]["username"] == user:
-                resource = event.get("objectRef", {}).get("resource", event["requestURI"])
+                resource = event["objectRef"]["resource"] if "objectRef" in event else event["requestURI"]
                 found[f"{event['verb']} {resource}"] = None
     return list(found)
 
