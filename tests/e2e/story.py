@@ -6,7 +6,7 @@ A story knows one rollout in one namespace. Its steps wait with a deadline and r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -92,17 +92,23 @@ class Story:
         )  # fmt: skip
 
     def then_no_invariant_was_broken(self) -> None:
-        """Let the oracle read every write of ours in this namespace."""
+        """Let the oracle read every write of ours in this namespace; there must be some to judge."""
         writes = oracle.read_writes(self.audit_log, self.namespace)
-        names = {write.name for write in writes if write.resource == "inferencerollouts"}
-        for name in names:
+        rollouts = _rollouts(writes)
+        assert rollouts, f"the audit log tells of no rollout in {self.namespace}"
+        for name in rollouts:
+            wrote = oracle.wrote(writes, name, OPERATOR_USER)
+            assert wrote == {"route", "status"}, f"of {name} the operator wrote only {sorted(wrote)}"
             violations = oracle.check(writes, rollout=name, operator=OPERATOR_USER)
             assert not violations, "\n".join(map(str, violations))
 
     def then_nothing_was_forbidden(self) -> None:
-        """The operator asks for nothing that its role does not grant."""
-        denied = oracle.denied(self.audit_log, OPERATOR_USER, self.started_at)
-        assert not denied, f"the operator was forbidden to {', '.join(denied)}"
+        """The operator and the agents of its routers ask for nothing that their roles do not grant."""
+        rollouts = _rollouts(oracle.read_writes(self.audit_log, self.namespace))
+        agents = (f"system:serviceaccount:{self.namespace}:{name}-router" for name in rollouts)
+        for user in (OPERATOR_USER, *agents):
+            denied = oracle.denied(self.audit_log, user, self.started_at)
+            assert not denied, f"{user} was forbidden to {', '.join(denied)}"
 
     def engine_pods(self, revision: str) -> list[Object]:
         """Return the engine pods of a revision."""
@@ -122,6 +128,10 @@ def says(document: Object, kind: str) -> tuple[str | None, str | None]:
     """Return status and reason of a condition."""
     found = condition(document, kind)
     return found.get("status"), found.get("reason")
+
+
+def _rollouts(writes: Sequence[oracle.Write]) -> list[str]:
+    return sorted({write.name for write in writes if write.resource == "inferencerollouts"})
 
 
 def _step(rollout: Object) -> Mapping[str, Any]:

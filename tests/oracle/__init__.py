@@ -11,6 +11,6 @@ the API server stored it, and checks every write of ours against what the cluste
 """
 
 from oracle.audit import Write, denied, read_writes
-from oracle.invariants import Violation, check
+from oracle.invariants import Violation, check, wrote
 
-__all__ = ["Violation", "Write", "check", "denied", "read_writes"]
+__all__ = ["Violation", "Write", "check", "denied", "read_writes", "wrote"]

@@ -92,6 +92,22 @@ def check(writes: Sequence[Write], *, rollout: str, operator: str) -> list[Viola
     return violations
 
 
+def wrote(writes: Sequence[Write], rollout: str, operator: str) -> set[str]:
+    """Return what the operator wrote of a rollout: ``route``, ``status``, both or neither.
+
+    A history without them breaks no invariant, so :func:`check` says nothing about it.
+    """
+    places = {
+        ("configmaps", f"{rollout}-router"): "route",
+        ("inferencerollouts/status", rollout): "status",
+    }
+    return {
+        places[write.resource, write.name]
+        for write in writes
+        if write.user == operator and write.stored and (write.resource, write.name) in places
+    }
+
+
 def route_of(write: Write) -> Mapping[str, Any]:
     """Return the route that a write of the router's ConfigMap holds."""
     route: Mapping[str, Any] = json.loads(write.stored["data"]["route.json"])

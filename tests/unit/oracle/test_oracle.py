@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from oracle import Write, check, denied
+from oracle import Write, check, denied, wrote
 from oracle.audit import parse
 
 OPERATOR = "system:serviceaccount:chaffinch:chaffinch"
@@ -179,6 +180,27 @@ def audit_line(seconds: int, *, code: int = 200, namespace: str = "llm", verb: s
         "responseObject": {"kind": "Deployment"},
     }
     return json.dumps(event) + "\n"
+
+
+STATUS = write("inferencerollouts/status", "chat", {"status": {"phase": "Healthy"}})
+
+
+@pytest.mark.parametrize(
+    ("writes", "want"),
+    [
+        ([], set()),
+        ([endpoints(STABLE, "pod-1"), replicas(STABLE, 2)], set()),
+        ([route({STABLE: 10_000})], {"route"}),
+        ([STATUS], {"status"}),
+        ([STATUS, route({STABLE: 10_000}), STATUS], {"route", "status"}),
+        ([replace(STATUS, user="somebody"), replace(route({}), user="somebody")], set()),
+        ([replace(STATUS, name="other"), replace(route({}), name="other-router")], set()),
+        ([replace(STATUS, resource="inferencerollouts")], set()),
+        ([replace(route({}), verb="delete", stored={})], set()),
+    ],
+)
+def test_a_history_tells_what_the_operator_wrote_of_a_rollout(writes: list[Write], want: set[str]) -> None:
+    assert wrote(writes, "chat", OPERATOR) == want
 
 
 def test_only_missing_grants_count_as_denied(tmp_path: Path) -> None:
