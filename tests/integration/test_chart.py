@@ -22,9 +22,8 @@ IMAGE = "--set=image.repository=registry.example/chaffinch"
 
 
 def render(*args: str) -> str:
-    return helm(
-        "template", "chaffinch", CHART, "--namespace=chaffinch-system", "--set=crds.install=false", URL, IMAGE, *args
-    )
+    where = ("--namespace=chaffinch-system", "--set=crds.install=false")
+    return helm("template", "chaffinch", CHART, *where, URL, IMAGE, *args)
 
 
 @pytest.mark.parametrize(
