@@ -47,7 +47,6 @@ class Reason(_Explained):
     PROMOTED = "Promoted", "The revision of this generation was promoted and serves."
     ROLLOUT_IN_PROGRESS = "RolloutInProgress", "A new revision is being rolled out."
     ROLLED_BACK = "RolledBack", "The revision of this generation was rolled back; the one before it serves."
-    INITIAL_VERDICT_FAILED = "InitialVerdictFailed", "The first revision serves but misses its objectives."
     INVALID_SPEC = "InvalidSpec", "The spec breaks a rule; the message names the field and the remedy."
     NOT_OBSERVED = "NotObserved", "Nobody has looked at this generation yet."
 
@@ -58,7 +57,6 @@ class Reason(_Explained):
     )
     STEPPING = "Stepping", "The steps of the strategy are being gone through."
     HOLDING = "Holding", "The rollout waits at its step for a trouble to go away."
-    PAUSED = "Paused", "The rollout waits for a person."
     PROMOTING = "Promoting", "The new revision is taking over as the stable one."
     ROLLING_BACK = "RollingBack", "The new revision is being taken out."
     SCALING = "Scaling", "The number of replicas is being changed."
@@ -68,7 +66,6 @@ class Reason(_Explained):
         "The status is gone, and the router's ConfigMap that would restore it is missing or broken.",
     )
     NAME_TAKEN = "NameTaken", "An object with the name of a child exists and belongs to someone else."
-    CRD_OUTDATED = "CRDOutdated", "The installed CRDs lack fields that this version of the operator needs."
     REVISION_PREVIOUSLY_FAILED = (
         "RevisionPreviouslyFailed",
         "This revision failed before and is not tried again by itself.",
@@ -118,5 +115,4 @@ class Reason(_Explained):
         "BaselineMismatch",
         "The baseline was measured with another model, engine, GPU or load.",
     )
-    BASELINE_DRIFT = "BaselineDrift", "The stable revision itself no longer matches the baseline."
     NEXT_ATTEMPT = "NextAttempt", "The change takes effect with the next attempt."
