@@ -6,6 +6,7 @@ import pytest
 
 from chaffinch.domain.grid import EDGES_SECONDS
 from chaffinch.domain.verdict import EvidenceReason, JudgeState, Level, Outcome, judge
+from chaffinch.domain.verdict.checks import failing_of
 from unit.verdict.builders import arm, at, evidence, latency_max, plan
 
 RUNS = {
@@ -20,7 +21,7 @@ def test_nine_samples_decide_nothing_and_the_message_says_what_is_needed(run: st
     seen = evidence(arm(9, seconds=RUNS[run]))
     judgement = judge(plan(latency_max(1.586), require=level, final=True), seen, None, JudgeState(), at(10))
     assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.BELOW_FLOOR)
-    assert judgement.failing is None
+    assert failing_of(judgement.verdicts) is None
     verdict = judgement.verdicts[0]
     assert verdict.candidate == 9
     assert "n 9: undecided, needs 150 per arm" in judgement.detail

@@ -23,6 +23,7 @@ from chaffinch.domain.verdict import (
     checks,
     judge,
 )
+from chaffinch.domain.verdict.checks import failing_of
 from unit.verdict.builders import (
     arm,
     at,
@@ -54,7 +55,7 @@ def test_a_canary_like_stable_is_proven_on_enough_requests() -> None:
     assert judgement.outcome is Outcome.PASS
     assert judgement.reason is EvidenceReason.SUFFICIENT
     assert [verdict.outcome for verdict in judgement.verdicts] == [Outcome.PASS] * 4
-    assert judgement.failing is None
+    assert failing_of(judgement.verdicts) is None
     assert not judgement.overdue
 
 
@@ -62,10 +63,11 @@ def test_a_canary_twice_as_slow_fails_at_the_first_look_before_the_minimum_time(
     slow = evidence(arm(150, factor=2), arm(150, seed=2), until=at(1))
     judgement = verdict_on(plan(latency_max(1.5), regression()), slow, now=1)
     assert judgement.outcome is Outcome.FAIL
-    assert judgement.failing is not None
-    assert judgement.failing.gate == regression()
-    assert judgement.failing.ratio == pytest.approx(2, rel=0.2)
-    low, _ = judgement.failing.interval
+    failing = failing_of(judgement.verdicts)
+    assert failing is not None
+    assert failing.gate == regression()
+    assert failing.ratio == pytest.approx(2, rel=0.2)
+    low, _ = failing.interval
     assert low is not None
     assert low > 1.05
     assert judgement.detail.startswith("ttft p95 ")
@@ -178,7 +180,7 @@ def test_a_fail_stands_whatever_comes_after_it() -> None:
     ):
         judgement = verdict_on(question, later, state=failed.state)
         assert judgement.outcome is Outcome.FAIL
-        assert judgement.failing is not None
+        assert failing_of(judgement.verdicts) is not None
 
 
 def test_a_pass_does_not_stand_without_fresh_evidence() -> None:

@@ -10,7 +10,6 @@ from chaffinch.domain.verdict.checks import (
     CHECKS,
     Case,
     Finding,
-    failing_of,
     first_finding,
 )
 from chaffinch.domain.verdict.examination import Baseline, Hearing, examine, unread
@@ -48,7 +47,6 @@ def judge(
         reason=finding.reason,
         detail=finding.detail,
         verdicts=verdicts,
-        failing=failing_of(verdicts),
         overdue=undecided and (now >= plan.deadline or (plan.final and unusable is None)),
         state=after,
     )

@@ -196,7 +196,6 @@ class Judgement:
         reason: The reason of the ``Evidence`` condition.
         detail: One sentence of our own about the reason, without numbers that are in ``verdicts``.
         verdicts: One per gate, in the plan's order; without evidence to read they have no numbers.
-        failing: The first gate that fails, if one does.
         overdue: There is no verdict, and waiting is over: the plan's deadline has passed, or its
             final evidence is in.
         state: What to hand to the next call.
@@ -206,6 +205,5 @@ class Judgement:
     reason: EvidenceReason
     detail: str
     verdicts: tuple[GateVerdict, ...]
-    failing: GateVerdict | None
     overdue: bool
     state: JudgeState
