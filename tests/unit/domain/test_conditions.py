@@ -300,7 +300,6 @@ def judged(reason: EvidenceReason, outcome: Said = Said.INCONCLUSIVE) -> Judgeme
         reason,
         "ttft p95 1.02x stable, n 2310/9240: undecided",
         (),
-        None,
         overdue=False,
         state=JudgeState(),
     )
