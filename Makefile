@@ -11,8 +11,9 @@ CLUSTER := $(PY) -m localcluster
 IMAGES := chaffinch vllm-sim envoy
 ARGS ?=
 
-# Runs a command inside the cluster's network namespace and takes the cluster down afterwards.
+# Runs a command inside the network namespace of a fresh cluster, and takes the cluster down afterwards.
 define in_cluster
+	$(CLUSTER) down
 	$(CLUSTER) up
 	status=0; { $(CLUSTER) load-image $(IMAGES) && $(CLUSTER) exec -- $(1); } || status=$$?; $(CLUSTER) down; exit $$status
 endef

@@ -28,7 +28,7 @@ def _handler_of_before() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "says",
-    [f"{STARTED}; sleep 0.2; {END_THE_DEMO}", END_THE_DEMO],
+    [f"{STARTED}; sleep 0.5; {END_THE_DEMO}", f"sleep 0.5; {END_THE_DEMO}"],
     ids=["while they call", "while they start"],
 )
 def test_sigterm_ends_the_demo_with_its_users(
