@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from chaffinch.routing.route import FULL_WEIGHT, Arm
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
+from chaffinch.routing.route import Arm
 
 
 def effective_weights(arms: tuple[Arm, ...], stable: str | None, alive: Collection[str]) -> dict[str, int]:

@@ -14,9 +14,9 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.grid import EDGE_COUNT
 
-FULL_WEIGHT = 10_000
 """All traffic, in the unit of the document's weights."""
 ROUTE_KEY = "route.json"
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.agent.split import effective_weights
-from chaffinch.routing.route import FULL_WEIGHT, Arm
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
+from chaffinch.routing.route import Arm
 
 A, B, C = "aaaaaaaa", "bbbbbbbb", "cccccccc"
 
