@@ -11,7 +11,7 @@ from chaffinch.domain.machine import step
 from chaffinch.domain.observation import Observation, RouterSeen
 from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, StoredRoute
 from chaffinch.domain.state import RolloutState
-from unit.domain.test_conditions import NEW, NOW, OLD, SEEN, SPEC
+from unit.domain.states import NEW, NOW, OLD, SEEN, SPEC
 
 STABLE_ARM, CANARY_ARM = RouteArm(OLD, 9_500), RouteArm(NEW, 500, (f"{NEW}-0",))
 GONE_ARM = RouteArm(NEW, 0, ())

@@ -9,7 +9,7 @@ from chaffinch.domain.manifests.engine import frozen_revision
 from chaffinch.domain.observation import Observation, RevisionSeen, RouterSeen
 from chaffinch.domain.route import RouteArm, RouteIntent, StoredRoute
 from chaffinch.domain.state import RolloutState, StableRevision, WarmPod, WarmUp
-from unit.domain.test_conditions import CANDIDATE, DEPLOYING, NEW, NOW, OLD, SEEN, SPEC
+from unit.domain.states import CANDIDATE, DEPLOYING, NEW, NOW, OLD, SEEN, SPEC
 
 IDLE = RolloutState(stable=StableRevision(NEW, NOW), attempts=2)
 

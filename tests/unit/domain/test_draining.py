@@ -11,7 +11,7 @@ from chaffinch.domain.observation import Acknowledgement, Observation, RouterPod
 from chaffinch.domain.route import RouteArm, RouteIntent, StoredRoute
 from chaffinch.domain.state import LastAttempt, RolloutState, StableRevision
 from chaffinch.domain.timing import Timing
-from unit.domain.test_conditions import NEW, NOW, OLD, SEEN
+from unit.domain.states import NEW, NOW, OLD, SEEN
 
 TIMING = Timing(drain=300)
 ENDED = LastAttempt(NEW, 2, Outcome.PROMOTED, "AsExpected", NOW)

@@ -6,7 +6,7 @@ import pytest
 
 from chaffinch.domain.events import Event, events_of, normal, warning
 from chaffinch.domain.state import RolloutState, StableRevision, StepState
-from unit.domain.test_conditions import (
+from unit.domain.states import (
     AT_CANARY,
     CANDIDATE,
     DEPLOYING,

@@ -13,7 +13,7 @@ from chaffinch.domain.names import warm_up_name
 from chaffinch.domain.observation import Pod, ProbeSeen, RevisionSeen
 from chaffinch.domain.state import Candidate, WarmPod, WarmUp
 from chaffinch.domain.timing import Timing
-from unit.domain.test_conditions import CANDIDATE, NEW, NOW, SEEN, SPEC, STEPPING
+from unit.domain.states import CANDIDATE, NEW, NOW, SEEN, SPEC, STEPPING
 
 A, B = Pod("a", "uid-a", NOW, ready=True), Pod("b", "uid-b", NOW, ready=True)
 WARM_A, WARM_B = WarmPod("a", 0), WarmPod("b", 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakes.virtual_time import run
 from fakes.world import rollout
-from unit.runtime.test_rollout_pass import V2, at_canary, until
+from unit.runtime.shops import V2, at_canary, until
 
 
 def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:

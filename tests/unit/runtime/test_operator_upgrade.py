@@ -6,7 +6,7 @@ from chaffinch.ports.cluster import Kinds
 from chaffinch.routing.settings import RouterSettings
 from fakes.virtual_time import run
 from fakes.world import NAME, NAMESPACE, Shop, rollout
-from unit.runtime.test_rollout_pass import V2, at_canary, healthy, until
+from unit.runtime.shops import V2, at_canary, healthy, until
 
 
 def upgraded(shop: Shop) -> Shop:

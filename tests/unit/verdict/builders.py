@@ -7,9 +7,19 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric
+from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, NoEvidence
 from chaffinch.domain.grid import Histogram
-from chaffinch.domain.verdict import Against, ErrorMetric, Gate, Kind, Level, Plan
+from chaffinch.domain.verdict import (
+    Against,
+    ErrorMetric,
+    Gate,
+    Judgement,
+    JudgeState,
+    Kind,
+    Level,
+    Plan,
+    judge,
+)
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SIGMA = 0.5
@@ -67,3 +77,14 @@ def evidence(
     candidate: ArmEvidence, control: ArmEvidence | None = None, *, until: datetime | None = None
 ) -> Evidence:
     return Evidence(candidate, control, until or at(10))
+
+
+def verdict_on(
+    question: Plan,
+    seen: Evidence | NoEvidence,
+    *,
+    now: float = 10,
+    state: JudgeState | None = None,
+    baseline: ArmEvidence | NoEvidence | None = None,
+) -> Judgement:
+    return judge(question, seen, baseline, state or JudgeState(), at(now))

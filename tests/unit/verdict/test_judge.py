@@ -1,20 +1,17 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, NoEvidence, Problem
+from chaffinch.domain.evidence import ArmEvidence, LatencyMetric, NoEvidence, Problem
 from chaffinch.domain.grid import Histogram
 from chaffinch.domain.verdict import (
     Against,
-    ErrorMetric,
     EvidenceReason,
     Gate,
     GateMemory,
-    Judgement,
     JudgeState,
     Kind,
     Level,
@@ -32,21 +29,10 @@ from unit.verdict.builders import (
     evidence,
     latencies,
     latency_max,
-    leaving,
     plan,
     regression,
+    verdict_on,
 )
-
-
-def verdict_on(
-    question: Plan,
-    seen: Evidence | NoEvidence,
-    *,
-    now: float = 10,
-    state: JudgeState | None = None,
-    baseline: ArmEvidence | NoEvidence | None = None,
-) -> Judgement:
-    return judge(question, seen, baseline, state or JudgeState(), at(now))
 
 
 def test_a_canary_like_stable_is_proven_on_enough_requests() -> None:
@@ -205,106 +191,9 @@ def test_evidence_older_or_newer_than_the_staleness_limit_decides_nothing(until:
         assert judgement.state == JudgeState()
 
 
-def test_a_canary_that_nobody_asked_anything_passes_nothing_not_even_a_plan_without_gates() -> None:
-    silent = ArmEvidence(0, 0, {LatencyMetric.TTFT: Histogram.empty()})
-    for question in (plan(), plan(error_max()), plan(latency_max(), require=Level.NO_HARM)):
-        judgement = verdict_on(question, evidence(silent, silent))
-        assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.NO_DATA)
-
-
-@pytest.mark.parametrize("level", list(Level))
-def test_a_canary_that_answers_nobody_is_not_passed_by_clients_who_give_up_early(level: Level) -> None:
-    hung = leaving(ArmEvidence(0, 0, {LatencyMetric.TTFT: Histogram.empty()}), 5000, after=1.0)
-    for control in (None, arm(5000)):
-        judgement = verdict_on(plan(latency_max(2.0), require=level), evidence(hung, control))
-        assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.NO_DATA)
-
-
-@pytest.mark.parametrize("gate", [latency_max(0.8), regression()])
-def test_clients_who_waited_longer_than_is_allowed_accuse_a_canary_that_answers_nobody(gate: Gate) -> None:
-    hung = leaving(ArmEvidence(0, 0, {LatencyMetric.TTFT: Histogram.empty()}), 200, after=1.0)
-    assert verdict_on(plan(gate), evidence(hung, arm(5000))).outcome is Outcome.FAIL
-
-
-def test_a_pass_needs_the_floor_in_answered_requests_and_a_fail_does_not() -> None:
-    few = leaving(arm(149), 5000, after=0.01)
-    judgement = verdict_on(plan(latency_max(2.0)), evidence(few))
-    assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.BELOW_FLOOR)
-    enough = leaving(arm(150), 5000, after=0.01)
-    assert verdict_on(plan(latency_max(2.0)), evidence(enough)).outcome is Outcome.PASS
-    impatient = leaving(arm(149), 5000, after=3.0)
-    assert verdict_on(plan(latency_max(2.0)), evidence(impatient)).outcome is Outcome.FAIL
-
-
-def test_clients_who_leave_at_once_hide_nothing_and_prove_nothing() -> None:
-    gates = (latency_max(0.6), regression())
-    good = evidence(leaving(arm(6000), 1500, after=0.02), leaving(arm(6000, seed=2), 1500, after=0.02))
-    assert verdict_on(plan(*gates), good).outcome is Outcome.PASS
-    slow = evidence(
-        leaving(arm(3000, factor=1.3), 1500, after=0.02), leaving(arm(3000, seed=2), 0, after=0.02)
-    )
-    assert verdict_on(plan(regression()), slow).outcome is Outcome.FAIL
-
-
 def test_a_plan_without_gates_passes_when_its_time_is_over_and_the_canary_serves() -> None:
     assert verdict_on(plan(ends=11), evidence(arm(10))).reason is EvidenceReason.JUDGING
     assert verdict_on(plan(ends=10), evidence(arm(10))).outcome is Outcome.PASS
-
-
-def test_a_limit_that_stable_misses_too_is_not_held_against_the_canary() -> None:
-    seen = evidence(arm(1000), arm(1000, seed=2))
-    judgement = verdict_on(plan(latency_max(0.3)), seen)
-    assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.STABLE_OVER_LIMIT)
-    errors = evidence(arm(1000, errors=40), arm(1000, errors=40))
-    judgement = verdict_on(plan(error_max()), errors)
-    assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.STABLE_OVER_LIMIT)
-
-
-def test_stable_over_its_limit_excuses_no_canary_that_is_worse() -> None:
-    slower = evidence(arm(1000, factor=1.6), arm(1000, seed=2))
-    assert verdict_on(plan(latency_max(0.3)), slower).outcome is Outcome.FAIL
-    failing = evidence(arm(1000, errors=150), arm(1000, errors=40))
-    assert verdict_on(plan(error_max()), failing).outcome is Outcome.FAIL
-
-
-def test_a_canary_that_mends_what_stable_misses_passes() -> None:
-    mended = evidence(arm(3000, factor=0.5), arm(3000, seed=2))
-    assert verdict_on(plan(latency_max(0.35), regression()), mended).outcome is Outcome.PASS
-
-
-def test_no_harm_does_not_pass_over_a_limit_that_both_arms_miss() -> None:
-    seen = evidence(arm(1000), arm(1000, seed=2))
-    judgement = verdict_on(plan(latency_max(0.3), require=Level.NO_HARM), seen)
-    assert judgement.reason is EvidenceReason.STABLE_OVER_LIMIT
-
-
-def test_a_probe_is_compared_with_the_baseline_and_not_with_a_control() -> None:
-    gate = regression(against=Against.BASELINE)
-    question = plan(gate, ends=0, final=True)
-    slow, like_baseline = evidence(arm(3000, factor=1.4)), evidence(arm(6000, seed=3))
-    assert verdict_on(question, slow, baseline=arm(9000, seed=2)).outcome is Outcome.FAIL
-    assert verdict_on(question, like_baseline, baseline=arm(9000, seed=2)).outcome is Outcome.PASS
-
-
-def test_a_veto_passes_what_is_not_proven_bad_on_enough_requests_and_nothing_without_evidence() -> None:
-    gate = replace(error_increase(against=Against.BASELINE), veto=True)
-    question = plan(gate, final=True)
-    few, too_few = arm(200, errors=3), arm(100)
-    assert verdict_on(question, evidence(few), baseline=arm(200)).outcome is Outcome.PASS
-    assert verdict_on(question, evidence(too_few), baseline=arm(200)).outcome is Outcome.INCONCLUSIVE
-    assert verdict_on(question, evidence(arm(200, errors=60)), baseline=arm(200)).outcome is Outcome.FAIL
-    missing = NoEvidence(Problem.NO_DATA, "no baseline")
-    assert verdict_on(question, evidence(few), baseline=missing).outcome is Outcome.INCONCLUSIVE
-
-
-def test_a_baseline_that_cannot_be_compared_with_leaves_its_gates_open_and_says_why() -> None:
-    question = plan(error_max(), regression(against=Against.BASELINE), ends=0, final=True)
-    mismatch = NoEvidence(Problem.NOT_COMPARABLE, "the baseline is of another model")
-    judgement = verdict_on(question, evidence(arm(6000)), baseline=mismatch)
-    assert (judgement.outcome, judgement.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.NOT_COMPARABLE)
-    assert [verdict.outcome for verdict in judgement.verdicts] == [Outcome.PASS, Outcome.INCONCLUSIVE]
-    missing = verdict_on(question, evidence(arm(6000)), baseline=None)
-    assert (missing.outcome, missing.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.NO_DATA)
 
 
 def test_a_metric_that_was_not_measured_is_no_data() -> None:
@@ -362,36 +251,9 @@ def test_the_gate_that_is_worst_off_gives_the_reason() -> None:
     assert "n 100: undecided, needs 150 per arm" in judgement.detail
 
 
-@pytest.mark.parametrize(
-    ("gate", "message"),
-    [
-        ((LatencyMetric.TTFT, None, Kind.MAX, 1.0, Against.LIMIT), "needs a quantile"),
-        ((LatencyMetric.TTFT, 95.0, Kind.MAX, 1.0, Against.LIMIT), "needs a quantile"),
-        ((ErrorMetric.ERROR_RATE, 0.95, Kind.MAX, 1.0, Against.LIMIT), "has no quantile"),
-        ((LatencyMetric.TTFT, 0.95, Kind.MAX, 1.0, Against.CONTROL), "exactly a max"),
-        ((LatencyMetric.TTFT, 0.95, Kind.REGRESSION, 1.1, Against.LIMIT), "exactly a max"),
-        ((LatencyMetric.TTFT, 0.95, Kind.REGRESSION, 0.05, Against.CONTROL), "1 or more"),
-        ((ErrorMetric.ERROR_RATE, None, Kind.REGRESSION, 1.1, Against.CONTROL), "a ratio of latencies"),
-        ((LatencyMetric.TTFT, 0.95, Kind.INCREASE, 0.1, Against.CONTROL), "difference of error rates"),
-        ((ErrorMetric.ERROR_RATE, None, Kind.MAX, float("nan"), Against.LIMIT), "finite"),
-        ((ErrorMetric.ERROR_RATE, None, Kind.MAX, -0.1, Against.LIMIT), "finite"),
-    ],
-)
-def test_gates_that_ask_nothing_sensible_are_refused(
-    gate: tuple[LatencyMetric | ErrorMetric, float | None, Kind, float, Against], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        Gate("name", *gate)
-
-
 def test_every_reason_is_one_of_the_api() -> None:
     assert {reason.value for reason in EvidenceReason} <= {reason.value for reason in Reason}
     assert {problem.value for problem in Problem} <= {reason.value for reason in EvidenceReason}
-
-
-def test_a_plan_with_one_gate_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match="two gates of a plan"):
-        plan(error_max(0.1), error_max(0.2))
 
 
 def test_the_clock_is_only_an_argument() -> None:

@@ -1,0 +1,64 @@
+"""What the conditions say in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
+from chaffinch.domain.conditions.view import View
+from chaffinch.domain.verdict import EvidenceReason
+from unit.domain.states import (
+    HEALTHY,
+    NEW,
+    NOW,
+    OLD,
+    REFUSED,
+    ROLLED_BACK,
+    SEEN,
+    SPEC,
+    STEPPING,
+    judged,
+    pods,
+)
+
+
+def test_a_step_says_where_traffic_is_why_and_what_comes_next() -> None:
+    judgement = judged(EvidenceReason.JUDGING)
+    found = conditions_of(View(SPEC, STEPPING, SEEN, judgement, NOW), (), 3)
+    message = next(c.message for c in found if c.type == "Reconciling")
+    assert message == (
+        f"Step 2/5 canary-5: 5% on {NEW} (1 pod), 95% on {OLD} (4 pods)."
+        " ttft p95 1.02x stable, n 2310/9240: undecided. Next: canary-one-pod on pass. Do: nothing."
+    )
+
+
+def test_a_rollback_says_where_traffic_is_why_and_what_to_do() -> None:
+    found = conditions_of(View(SPEC, REFUSED, SEEN, None, NOW), (), 3)
+    assert next(c.message for c in found if c.type == "Stalled") == (
+        f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: ttft p95 1.29x stable."
+        " Not retried. Do: change the spec, or set it back to the stable revision's."
+    )
+
+
+def test_a_revision_that_found_no_room_is_said_to_be_tried_again() -> None:
+    last = replace(ROLLED_BACK, cause="Unschedulable", message="no node has room for its pods")
+    found = conditions_of(View(SPEC, replace(REFUSED, failed=(), last_attempt=last), SEEN, None, NOW), (), 3)
+    assert next(c.message for c in found if c.type == "Stalled") == (
+        f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: no node has room for its pods."
+        " Tried again by itself in some minutes. Do: see that its pods find room and stay."
+    )
+
+
+def test_an_invalid_spec_changes_nothing_but_what_is_said_of_it() -> None:
+    healthy = conditions_of(View(SPEC, HEALTHY, replace(SEEN, revisions=(pods(NEW, 4),)), None, NOW), (), 3)
+    found = invalid_spec_conditions("spec.replicas", "must be 1 or more", healthy, 4, NOW)
+    by_type = {each.type: each for each in found}
+    assert set(by_type) == {each.type for each in healthy}
+    assert by_type["Available"] == healthy[0]
+    said = [
+        (by_type[kind].status.value, by_type[kind].reason) for kind in ("Ready", "Reconciling", "Stalled")
+    ]
+    assert said == [("False", "InvalidSpec"), ("False", "InvalidSpec"), ("True", "InvalidSpec")]
+    assert by_type["Stalled"].message == (
+        "spec.replicas: must be 1 or more. Nothing is changed until that is mended."
+    )

@@ -1,0 +1,84 @@
+"""Results of probes that are to be frozen as baselines."""
+
+from __future__ import annotations
+
+import pytest
+
+from chaffinch.api.v1alpha1.parse import parse_baseline
+from chaffinch.domain.baseline import verify
+from chaffinch.ports.cluster import Kinds, RejectedError
+from fakes.workers import finished, record
+from fakes.world import NAME, NAMESPACE
+from unit.runtime.benches import SMOKE, bench, story
+
+FREEZE = {**SMOKE, "freeze": {"name": "chat-base", "version": "v1"}}
+
+
+def test_a_result_is_frozen_as_a_baseline_that_verifies() -> None:
+    async def it() -> None:
+        one = await bench(**FREEZE)
+        await one.run_to(finished(record(one.uid)))
+        await one.look()
+        assert one.condition("Frozen")[:2] == ("True", "AsExpected")
+        kept = one.shop.cluster.read(Kinds.BASELINE, NAMESPACE, "chat-base-v1")
+        assert "ownerReferences" not in kept["metadata"]
+        baseline = parse_baseline(kept)
+        assert verify(baseline, "chat-base-v1") is None
+        assert baseline.fingerprint.engine_image == "engine:1"
+        assert (baseline.fingerprint.replicas, baseline.fingerprint.engine_version) == (1, "0.32.0")
+        assert (baseline.provenance.rollout, baseline.provenance.probe) == (NAME, "look")
+        before = one.shop.cluster.writes()
+        await one.look()
+        assert one.shop.cluster.writes() == before
+
+    story(it())
+
+
+def test_a_baseline_is_never_replaced() -> None:
+    async def it() -> None:
+        one = await bench(**FREEZE)
+        there = {
+            "apiVersion": "chaffinch.dev/v1alpha1",
+            "kind": "InferenceBaseline",
+            "metadata": {"namespace": NAMESPACE, "name": "chat-base-v1"},
+            "spec": {},
+        }
+        before = one.shop.cluster.put(there)
+        await one.run_to(finished(record(one.uid)))
+        await one.look()
+        assert one.condition("Frozen")[:2] == ("False", "NameTaken")
+        assert "freeze under another version" in one.condition("Frozen")[2]
+        assert one.shop.cluster.read(Kinds.BASELINE, NAMESPACE, "chat-base-v1") == before
+
+    story(it())
+
+
+def test_a_baseline_that_was_created_before_a_crash_is_recognised() -> None:
+    async def it() -> None:
+        one = await bench(**FREEZE)
+        await one.run_to(finished(record(one.uid)))
+        one.shop.cluster.fault = lambda verb, _: RejectedError("crash") if verb == "patch" else None
+        with pytest.raises(RejectedError):
+            await one.look()
+        one.shop.cluster.fault = lambda *_: None
+        await one.look()
+        assert one.condition("Frozen")[:2] == ("True", "AsExpected")
+
+    story(it())
+
+
+@pytest.mark.parametrize(
+    ("requests", "errors", "want"),
+    [(100, 0, "100 requests say nothing"), (200, 50, "50 of 200 requests failed")],
+)
+def test_a_poor_result_is_not_frozen(requests: int, errors: int, want: str) -> None:
+    async def it() -> None:
+        one = await bench(**FREEZE)
+        await one.run_to(finished(record(one.uid, requests=requests, errors=errors)))
+        await one.look()
+        status, reason, message = one.condition("Frozen")
+        assert (status, reason) == ("False", "ProbeFailed")
+        assert want in message
+        assert ("InferenceBaseline", NAMESPACE, "chat-base-v1") not in one.shop.cluster.objects
+
+    story(it())

@@ -1,0 +1,108 @@
+"""Passes that cannot read or write what they want to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chaffinch.ports.cluster import (
+    ClusterError,
+    DeniedError,
+    QuotaExceededError,
+    RejectedError,
+    UnavailableError,
+)
+from fakes.cluster import Key
+from fakes.virtual_time import run
+from fakes.world import Shop, rollout
+from unit.runtime.shops import at_canary, healthy, keep_looking, until
+
+
+def _all_reads_fail(verb: str, key: Key) -> BaseException | None:
+    del key
+    return UnavailableError("the API server answered with status 500") if verb in {"get", "list"} else None
+
+
+def _all_reads_but_the_rollout_fail(verb: str, key: Key) -> BaseException | None:
+    return None if key[0] == "InferenceRollout" else _all_reads_fail(verb, key)
+
+
+@pytest.mark.parametrize("fault", [_all_reads_fail, _all_reads_but_the_rollout_fail])
+@pytest.mark.parametrize("delay", [0, 10])
+@pytest.mark.parametrize("situation", [healthy, at_canary])
+def test_a_minute_of_failing_reads_changes_nothing(
+    situation: Callable[[], Any], delay: float, fault: Callable[[str, Key], BaseException | None]
+) -> None:
+    async def story() -> None:
+        shop: Shop = await situation()
+        await asyncio.sleep(60)
+        await shop.look()
+        revisions, weights, stable = shop.revisions, shop.weights, shop.status["stable"]
+        before, first = shop.cluster.writes(), len(shop.cluster.requests)
+        shop.cluster.fault, shop.cluster.delay = fault, delay
+        task = asyncio.create_task(keep_looking(shop))
+        await asyncio.sleep(60)
+        assert shop.cluster.writes() == before
+        assert len(shop.cluster.requests) - first <= 20
+        shop.cluster.fault, shop.cluster.delay = (lambda verb, key: None), 0  # noqa: ARG005
+        await asyncio.sleep(60)
+        task.cancel()
+        assert (shop.revisions, shop.weights, shop.status["stable"]) == (revisions, weights, stable)
+
+    run(story())
+
+
+def test_a_status_that_the_server_refuses_is_our_own_error() -> None:
+    async def story() -> None:
+        shop = Shop()
+        shop.apply(rollout())
+
+        def refuse(verb: str, key: Key) -> BaseException | None:
+            return RejectedError("refused (status.phase)") if verb == "patch" and key else None
+
+        shop.cluster.fault = refuse
+        with pytest.raises(RejectedError, match=r"status\.phase"):
+            await shop.look()
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("error", "want_reason"),
+    [(DeniedError("no right"), "Forbidden"), (QuotaExceededError("full"), "QuotaExceeded")],
+)
+def test_a_refused_write_is_told_to_people(error: ClusterError, want_reason: str) -> None:
+    async def story() -> None:
+        shop = Shop()
+        shop.apply(rollout())
+        shop.cluster.fault = lambda verb, key: error if (verb, key[0]) == ("apply", "Deployment") else None
+        with pytest.raises(type(error)):
+            await shop.look()
+        note = shop.recorder.notes[-1]
+        assert (note.severity, note.reason, note.message) == ("Warning", want_reason, str(error))
+        with pytest.raises(type(error)):
+            await shop.look()
+        assert shop.condition("Stalled") == ("True", want_reason)
+        assert shop.condition("Ready")[0] == "False"
+        shop.cluster.fault = lambda *_: None
+        await until(shop, lambda: shop.status["phase"] == "Healthy")
+        assert shop.condition("Stalled")[0] == "False"
+
+    run(story())
+
+
+def test_a_rollback_does_not_wait_for_a_look_at_anything_else() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        await asyncio.sleep(60)
+        shop.evidence.answer, shop.evidence.factor = None, 1.6
+        down = UnavailableError("down")
+        shop.cluster.fault = lambda _, key: down if key[0] == "PodDisruptionBudget" else None
+        with pytest.raises(UnavailableError):
+            await shop.look()
+        assert 2000 not in shop.weights.values()
+
+    run(story())
