@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.baseline import InferenceBaselineSpec
+from chaffinch.api.v1alpha1.command import RolloutCommandSpec, RolloutCommandStatus
 from chaffinch.api.v1alpha1.common import SpecModel, StatusModel
 from chaffinch.api.v1alpha1.probe import LoadProbeSpec, LoadProbeStatus
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
+from chaffinch.api.v1alpha1.record import RolloutRecordSpec, RolloutRecordStatus
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStatus
 
@@ -133,5 +135,42 @@ KINDS: tuple[Kind, ...] = (
             Column("Gate", ".spec.gateStage"),
             AGE,
         ),
+    ),
+    Kind(
+        name="RolloutCommand",
+        plural="rolloutcommands",
+        short="rcmd",
+        description="What a person asks of a rollout: abort, promote, approve, pause, resume or retry.",
+        spec=RolloutCommandSpec,
+        status=RolloutCommandStatus,
+        columns=(
+            Column("Rollout", ".spec.rollout"),
+            Column("Action", ".spec.action"),
+            Column("Revision", ".spec.revision"),
+            Column("By", ".spec.requestedBy"),
+            Column("Outcome", ".status.outcome"),
+            Column("Reason", ".status.reason"),
+            AGE,
+            Column("Message", ".status.message", wide=True),
+        ),
+        immutable="a command is given once: create another instead",
+    ),
+    Kind(
+        name="RolloutRecord",
+        plural="rolloutrecords",
+        short="rrec",
+        description="What is kept of one attempt of a rollout: what was tried, judged, decided, and by whom.",
+        spec=RolloutRecordSpec,
+        status=RolloutRecordStatus,
+        columns=(
+            Column("Rollout", ".spec.rollout"),
+            Column("Attempt", ".spec.attempt", "integer"),
+            Column("Revision", ".spec.revision"),
+            Column("Outcome", ".status.outcome"),
+            Column("Cause", ".status.cause"),
+            AGE,
+            Column("Message", ".status.message", wide=True),
+        ),
+        immutable="a record tells what was: it is not changed",
     ),
 )

@@ -9,7 +9,7 @@ from chaffinch.api.kinds import KINDS, Kind
 from chaffinch.api.schema import Schema
 from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
-from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
+from chaffinch.api.v1alpha1.reasons import CommandReason, ConditionType, Reason
 
 _INTRODUCTION = f"""\
 # API reference
@@ -114,6 +114,10 @@ def _words_chapter() -> str:
             "## Reasons",
             "",
             *_table(("reason", "meaning"), reasons),
+            "",
+            "## Answers to commands",
+            "",
+            *_table(("reason", "meaning"), [(f"`{word}`", word.meaning) for word in CommandReason]),
             "",
         ]
     )

@@ -9,6 +9,7 @@ from typing import Any
 from chaffinch.api.v1alpha1.parse import (
     InvalidSpec,
     parse_baseline,
+    parse_command,
     parse_load_probe,
     parse_profile,
     parse_rollout,
@@ -62,6 +63,10 @@ def _check_profile(body: Mapping[str, Any]) -> None:
     parse_profile(body)
 
 
+def _check_command(body: Mapping[str, Any]) -> None:
+    parse_command(body)
+
+
 def _check_baseline(body: Mapping[str, Any]) -> str | None:
     return verify(parse_baseline(body))
 
@@ -70,5 +75,6 @@ _CHECKS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
     "InferenceRollout": _check_rollout,
     "LoadProbe": _check_load_probe,
     "ProbeProfile": _check_profile,
+    "RolloutCommand": _check_command,
     "InferenceBaseline": _check_baseline,
 }

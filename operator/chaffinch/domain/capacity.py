@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
-from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, BakeStep, CanaryStep, ResolvedStep
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep, BakeStep, CanaryStep, ResolvedStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.state import Candidate, RolloutState
 
@@ -34,14 +34,14 @@ def pods_of_step(step: ResolvedStep, replicas: int) -> int:
     """Return how many canary pods one step needs beside ``replicas`` stable ones."""
     if isinstance(step, BakeStep):
         return replicas
-    return canary_pods(step.weight, replicas) if isinstance(step, CanaryStep) else 1
+    return canary_pods(step.weight, replicas) if isinstance(step, CanaryStep | ApprovalStep) else 1
 
 
 def weight_of_step(step: ResolvedStep) -> int:
     """Return the canary's weight in a step, in ten-thousandths."""
     if isinstance(step, BakeStep):
         return FULL_WEIGHT
-    return step.weight if isinstance(step, CanaryStep) else 0
+    return step.weight if isinstance(step, CanaryStep | ApprovalStep) else 0
 
 
 def attempt_replicas(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> int:

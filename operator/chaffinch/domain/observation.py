@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from chaffinch.api.v1alpha1.probe import ProbePhase
+from chaffinch.domain.commands import Command
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.route import StoredRoute
@@ -212,10 +213,12 @@ class WriteRefusal:
     Attributes:
         reason: A reason of the API: ``QuotaExceeded``, ``AdmissionDenied``, ``Forbidden``.
         message: Which child, in our own words.
+        remedy: What a person can do about it, as an order: ``remove what forbids it``.
     """
 
     reason: str
     message: str
+    remedy: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,7 @@ class Observation:
         taken: ``Kind/name`` of children whose names belong to someone else.
         problems: What could not be read, in our own words; a pass with one of these decides nothing.
         refusal: Why the last pass could not make a child, if so. It is tried again in each pass.
+        commands: Commands for this rollout that have not been answered, the oldest first.
     """
 
     rollout: RolloutIdentity
@@ -244,6 +248,7 @@ class Observation:
     taken: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     refusal: WriteRefusal | None = None
+    commands: tuple[Command, ...] = ()
 
     def revision(self, revision: str | None) -> RevisionSeen:
         """Return what was seen of a revision: nothing, if it has no child."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.names import baseline_object_name
-from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec, Objective
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec, Objective, OnFailure
 from chaffinch.api.v1alpha1.strategy import ResolvedStep, Strategy, strategy_of
 
 
@@ -30,11 +30,19 @@ class FrozenBaseline:
 
 @dataclass(frozen=True, slots=True)
 class AttemptPlan:
-    """What an attempt is held to, from its start to its end."""
+    """What an attempt is held to, from its start to its end.
+
+    Attributes:
+        objectives: What the candidate is held to.
+        strategy: The steps that it goes through.
+        baseline: The frozen measurement that it is compared with, if one is named.
+        on_failure: What becomes of it when it misses an objective.
+    """
 
     objectives: tuple[Objective, ...]
     strategy: Strategy
     baseline: FrozenBaseline | None
+    on_failure: OnFailure = OnFailure.ROLLBACK
 
     @property
     def steps(self) -> tuple[ResolvedStep, ...]:
@@ -58,4 +66,4 @@ def plan_of(spec: InferenceRolloutSpec, *, uid: str = "", digest: str = "") -> A
     """
     name = baseline_name_of(spec)
     baseline = None if name is None else FrozenBaseline(name, uid, digest)
-    return AttemptPlan(spec.objectives, strategy_of(spec), baseline)
+    return AttemptPlan(spec.objectives, strategy_of(spec), baseline, spec.on_failure or OnFailure.ROLLBACK)

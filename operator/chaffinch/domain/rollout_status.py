@@ -16,7 +16,12 @@ from chaffinch.domain.machine.judging import earliest_end
 from chaffinch.domain.manifests.common import engine_selector
 from chaffinch.domain.objectives import objectives_status
 from chaffinch.domain.state import Candidate, RolloutState, WarmUp
-from chaffinch.domain.status_codec import progress_status, step_status, warm_pods_status
+from chaffinch.domain.status_codec import (
+    last_command_status,
+    progress_status,
+    step_status,
+    warm_pods_status,
+)
 from chaffinch.domain.wording import ready_pods
 
 
@@ -47,6 +52,7 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
             "rollout": progress,
             "attempts": state.attempts,
             "last_attempt": _last_attempt(state),
+            "last_command": last_command_status(state.last_command),
             "failed_revisions": state.failed,
             "traffic": _traffic(view),
             "objectives": _objectives(before, view),

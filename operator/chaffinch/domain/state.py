@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.plan import AttemptPlan
 from chaffinch.domain.route import Decision
 from chaffinch.domain.verdict.memory import JudgeState
@@ -90,6 +91,23 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """A candidate stays at its step, judged but not moved on, until a person says otherwise.
+
+    Attributes:
+        since: Since when.
+        cause: ``Commanded``, or the reason of the API for which a person is asked.
+        by: Who paused it, if a person did and said so.
+        message: Why, in words.
+    """
+
+    since: datetime
+    cause: str
+    by: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """The revision that is tried, and its attempt.
 
@@ -105,6 +123,7 @@ class Candidate:
         step: The step it is in; None while Deploying.
         weight: Its share of the traffic that is wanted now, in ten-thousandths.
         decision: How the attempt ends, once that is decided.
+        paused: Why it stays where it is until a person says otherwise, if it does.
     """
 
     revision: str
@@ -118,6 +137,7 @@ class Candidate:
     step: StepState | None = None
     weight: int = 0
     decision: Decision | None = None
+    paused: Pause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +174,7 @@ class RolloutState:
         attempts: The number of the newest attempt; 0 before the first.
         hold: Why nothing moves on, if so.
         last_attempt: How the last attempt ended.
+        last_command: The command that was answered last; it is not carried out twice.
         failed: Revisions that are not tried again by themselves, oldest first, at most 10.
         sequence: The highest route sequence that was seen.
     """
@@ -164,6 +185,7 @@ class RolloutState:
     attempts: int = 0
     hold: Hold | None = None
     last_attempt: LastAttempt | None = None
+    last_command: AnsweredCommand | None = None
     failed: tuple[str, ...] = ()
     sequence: int = 0
 

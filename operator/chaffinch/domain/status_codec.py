@@ -13,8 +13,9 @@ from dataclasses import asdict
 from pydantic import TypeAdapter, ValidationError
 
 from chaffinch.api.v1alpha1 import status as api
-from chaffinch.api.v1alpha1.rollout import Capacity, Objective
+from chaffinch.api.v1alpha1.rollout import Capacity, Objective, OnFailure
 from chaffinch.api.v1alpha1.strategy import (
+    ApprovalStep,
     BakeStep,
     CanaryStep,
     ProbeStep,
@@ -22,12 +23,14 @@ from chaffinch.api.v1alpha1.strategy import (
     Strategy,
     WarmUpStep,
 )
+from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.plan import AttemptPlan, FrozenBaseline
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import (
     Candidate,
     Hold,
     LastAttempt,
+    Pause,
     RolloutState,
     StableRevision,
     StepState,
@@ -40,6 +43,7 @@ _STEPS: dict[str, type[ResolvedStep]] = {
     "warmUp": WarmUpStep,
     "probe": ProbeStep,
     "canary": CanaryStep,
+    "approval": ApprovalStep,
     "bake": BakeStep,
 }
 _ADAPTERS: dict[str, TypeAdapter[ResolvedStep]] = {tag: TypeAdapter(kind) for tag, kind in _STEPS.items()}
@@ -64,6 +68,7 @@ def _state(status: api.RolloutStatus) -> RolloutState:
         attempts=status.attempts or 0,
         hold=_hold(progress.hold) if progress and progress.hold else None,
         last_attempt=_last_attempt(last) if last else None,
+        last_command=_last_command(status.last_command) if status.last_command else None,
         failed=status.failed_revisions,
         sequence=status.traffic.sequence if status.traffic else 0,
     )
@@ -92,6 +97,7 @@ def _candidate(status: api.RolloutStatus) -> Candidate | None:
         step=step,
         weight=weight.desired if weight else 0,
         decision=_decision(progress.decision) if progress.decision else None,
+        paused=_paused(progress.paused) if progress.paused else None,
     )
 
 
@@ -125,6 +131,25 @@ def _decision(decision: api.DecisionStatus) -> Decision:
     return Decision(decision.kind, decision.cause, decision.at, decision.message or "")
 
 
+def _paused(paused: api.PauseStatus) -> Pause:
+    return Pause(paused.since, paused.cause, paused.by, paused.message)
+
+
+def _last_command(last: api.LastCommand) -> AnsweredCommand:
+    return AnsweredCommand(
+        name=last.name,
+        uid=last.uid,
+        action=last.action,
+        revision=last.revision,
+        by=last.by,
+        note=last.note,
+        at=last.at,
+        outcome=last.outcome,
+        reason=last.reason,
+        message=last.message,
+    )
+
+
 def _last_attempt(last: api.LastAttempt) -> LastAttempt:
     return LastAttempt(
         last.revision, last.attempt, last.outcome, last.cause, last.at, last.message, last.decided_at
@@ -151,7 +176,7 @@ def progress_status(
     state: RolloutState, candidate: Candidate, step: api.StepStatus | None
 ) -> api.RolloutProgress:
     """Return what a status remembers of a running attempt."""
-    hold, decision = state.hold, candidate.decision
+    hold, decision, paused = state.hold, candidate.decision, candidate.paused
     return api.RolloutProgress(
         id=f"{candidate.revision}-a{candidate.attempt}",
         stage=state.stage,
@@ -163,6 +188,9 @@ def progress_status(
         )
         if hold
         else None,
+        paused=api.PauseStatus(since=paused.since, cause=paused.cause, by=paused.by, message=paused.message)
+        if paused
+        else None,
         decision=api.DecisionStatus(
             kind=decision.kind, cause=decision.cause, at=decision.at, message=decision.message
         )
@@ -170,6 +198,11 @@ def progress_status(
         else None,
         plan=plan_to_json(candidate.plan),
     )
+
+
+def last_command_status(last: AnsweredCommand | None) -> api.LastCommand | None:
+    """Return what a status remembers of the command that was answered last."""
+    return None if last is None else api.LastCommand(**asdict(last))
 
 
 def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[api.WarmPod, ...]:
@@ -188,6 +221,7 @@ def plan_to_json(plan: AttemptPlan) -> str:
         "progressDeadlineSeconds": strategy.progress_deadline_seconds,
         "steps": [{_tag(step): asdict(step)} for step in plan.steps],
         "baseline": plan.baseline.name if plan.baseline else None,
+        "onFailure": plan.on_failure,
     }
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -216,6 +250,7 @@ def plan_from_json(text: str, baseline: api.BaselineStatus | None) -> AttemptPla
             steps=tuple(_resolved(each) for each in content["steps"]),
         ),
         baseline=frozen,
+        on_failure=OnFailure(content["onFailure"]),
     )
 
 

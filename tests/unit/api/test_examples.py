@@ -6,6 +6,7 @@ from chaffinch.api.v1alpha1.formats import REMEDIES
 from chaffinch.api.v1alpha1.parse import (
     InvalidSpec,
     parse_baseline,
+    parse_command,
     parse_load_probe,
     parse_profile,
     parse_rollout,
@@ -18,6 +19,7 @@ PARSERS = {
     "InferenceRollout": parse_rollout,
     "InferenceBaseline": parse_baseline,
     "LoadProbe": parse_load_probe,
+    "RolloutCommand": parse_command,
     "ProbeProfile": parse_profile,
 }
 ALL_RULES: tuple[Rule[Any] | ObjectRule[Any], ...] = (*RULES, *OBJECT_RULES)

@@ -79,7 +79,7 @@ def test_rules_of_a_part_are_asked_before_rules_that_rely_on_it() -> None:
     body = rollout_body(strategy={"steps": [{"name": "nothing"}]})
     assert refusal_of(body) == (
         "spec.strategy.steps[0]",
-        "a step needs exactly one of warmUp, probe, canary, bake",
+        "a step needs exactly one of warmUp, probe, canary, approval, bake",
     )
 
 

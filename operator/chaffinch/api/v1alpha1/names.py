@@ -26,6 +26,11 @@ def load_probe_name(rollout: str, revision: str, *, attempt: int, step: int) -> 
     return f"{rollout}-{revision}-a{attempt}-s{step}"
 
 
+def record_name(rollout: str, revision: str, *, attempt: int) -> str:
+    """Return the name of the RolloutRecord of an attempt."""
+    return f"{rollout}-{revision}-a{attempt}"
+
+
 def baseline_object_name(name: str, version: str) -> str:
     """Return the name of the InferenceBaseline object that holds one version of a baseline."""
     return f"{name}-{version}"

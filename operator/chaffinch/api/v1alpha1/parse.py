@@ -13,10 +13,12 @@ from pydantic import ValidationError
 
 from chaffinch.api.v1alpha1.baseline import InferenceBaselineSpec
 from chaffinch.api.v1alpha1.check import problems_of
+from chaffinch.api.v1alpha1.command import RolloutCommandSpec
 from chaffinch.api.v1alpha1.common import SpecModel
 from chaffinch.api.v1alpha1.explain import explanation_of, field_path
 from chaffinch.api.v1alpha1.probe import LoadProbeSpec
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
+from chaffinch.api.v1alpha1.record import RolloutRecordSpec
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.rules import OBJECT_RULES
 
@@ -62,6 +64,16 @@ def parse_profile(body: Mapping[str, Any]) -> ProbeProfileSpec:
 def parse_baseline(body: Mapping[str, Any]) -> InferenceBaselineSpec:
     """Return the spec of an InferenceBaseline; raises :class:`InvalidSpec`."""
     return _parse(body, InferenceBaselineSpec)
+
+
+def parse_command(body: Mapping[str, Any]) -> RolloutCommandSpec:
+    """Return the spec of a RolloutCommand; raises :class:`InvalidSpec`."""
+    return _parse(body, RolloutCommandSpec)
+
+
+def parse_record(body: Mapping[str, Any]) -> RolloutRecordSpec:
+    """Return the spec of a RolloutRecord; raises :class:`InvalidSpec`."""
+    return _parse(body, RolloutRecordSpec)
 
 
 def _parse(body: Mapping[str, Any], model: type[SpecT]) -> SpecT:

@@ -57,6 +57,8 @@ class Reason(_Explained):
     )
     STEPPING = "Stepping", "The steps of the strategy are being gone through."
     HOLDING = "Holding", "The rollout waits at its step for a trouble to go away."
+    PAUSED = "Paused", "The rollout stays at its step until a person resumes, promotes or aborts it."
+    AWAITING_APPROVAL = "AwaitingApproval", "The rollout waits for a person's approval of its step."
     PROMOTING = "Promoting", "The new revision is taking over as the stable one."
     ROLLING_BACK = "RollingBack", "The new revision is being taken out."
     SCALING = "Scaling", "The number of replicas is being changed."
@@ -91,6 +93,7 @@ class Reason(_Explained):
     CANARY_UNAVAILABLE = "CanaryUnavailable", "The canary lost all its ready pods and did not come back."
     PROBE_FAILED = "ProbeFailed", "The load probe ended without a usable result."
     NO_EVIDENCE = "NoEvidence", "There was no evidence to decide from in time."
+    ABORTED = "Aborted", "A person ended the attempt."
     SUPERSEDED = "Superseded", "The spec changed before the attempt had ended."
 
     SUFFICIENT = "Sufficient", "There is enough evidence, and it was decided."
@@ -116,3 +119,17 @@ class Reason(_Explained):
         "The baseline was measured with another model, engine, GPU or load.",
     )
     NEXT_ATTEMPT = "NextAttempt", "The change takes effect with the next attempt."
+
+
+class CommandReason(_Explained):
+    """Why a command was accepted or refused."""
+
+    DONE = "Done", "It was done."
+    NOTHING_TO_DO = "NothingToDo", "There is nothing that it could apply to, or it is so already."
+    NO_SUCH_ROLLOUT = "NoSuchRollout", "There is no rollout of that name in the namespace."
+    OTHER_REVISION = "OtherRevision", "It names another revision than the one that it would apply to."
+    OTHER_STEP = "OtherStep", "It approves another step than the one that waits."
+    NOT_WARM = "NotWarm", "The candidate has no warm pod that could take traffic."
+    NOTHING_TO_GO_BACK_TO = "NothingToGoBackTo", "There is no stable revision that serves."
+    TOO_LATE = "TooLate", "The attempt's end is decided already."
+    INVALID = "Invalid", "The command breaks a rule of its fields."

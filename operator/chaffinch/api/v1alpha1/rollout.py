@@ -53,6 +53,16 @@ class Capacity(StrEnum):
     SURGE = "Surge"
 
 
+class OnFailure(StrEnum):
+    """What to do with a canary that misses an objective.
+
+    `Rollback`: take it out at once. `Pause`: leave its weight as it is and ask a person.
+    """
+
+    ROLLBACK = "Rollback"
+    PAUSE = "Pause"
+
+
 class RouterKind(StrEnum):
     """Which router splits the traffic."""
 
@@ -100,6 +110,10 @@ class CanaryAction(SpecModel):
     """How long to wait before a person is asked (`Stalled`); 30m or 6 x `for`, the longer, when absent."""
 
 
+class ApprovalAction(SpecModel):
+    """Wait for a person's `Approve`. The canary keeps the weight that it has, and is judged on."""
+
+
 class BakeAction(SpecModel):
     """Give the canary all traffic and keep the old revision ready."""
 
@@ -118,6 +132,8 @@ class Step(SpecModel):
     """Measure under a fixed load, before any traffic."""
     canary: CanaryAction | None = None
     """Take a share of the traffic."""
+    approval: ApprovalAction | None = None
+    """Wait for a person's approval."""
     bake: BakeAction | None = None
     """Take all traffic; only as the last step."""
 
@@ -161,3 +177,5 @@ class InferenceRolloutSpec(SpecModel):
     """What a new revision is held to."""
     strategy: StrategySpec | None = None
     """How a new revision is brought in; the default ladder when absent."""
+    on_failure: OnFailure | None = None
+    """What to do with a canary that misses an objective; `Rollback` when absent."""

@@ -11,16 +11,18 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, computed_field
 
+from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.common import (
     LIST_ATOMIC,
     LIST_MAP_BY_NAME,
     LIST_MAP_BY_TYPE,
     Condition,
     Count,
-    Flag,
     Message,
     Name,
+    ObjectName,
     RevisionHash,
+    ShortText,
     StatusModel,
     Timestamp,
     Word,
@@ -182,6 +184,19 @@ class HoldStatus(StatusModel):
     """What is missing, in words."""
 
 
+class PauseStatus(StatusModel):
+    """Why the rollout stays at its step until a person says otherwise."""
+
+    since: Timestamp
+    """Since when."""
+    cause: Word
+    """Why: `Commanded` by a person, or the reason for which it asks for one."""
+    by: ShortText | None = None
+    """Who paused it."""
+    message: Message
+    """Why, in words."""
+
+
 class DecisionStatus(StatusModel):
     """What was decided about the candidate; written before it is acted on."""
 
@@ -210,8 +225,8 @@ class RolloutProgress(StatusModel):
     """The step that it is at."""
     hold: HoldStatus | None = None
     """Why it waits, when it does."""
-    paused: Flag | None = None
-    """Whether it waits for a person."""
+    paused: PauseStatus | None = None
+    """Why it stays at its step until a person says otherwise, when it does."""
     decision: DecisionStatus | None = None
     """What was decided about the candidate."""
     plan: Annotated[str, StringConstraints(max_length=PLAN_MAX_LENGTH)] | None = None
@@ -318,6 +333,31 @@ class LastAttempt(StatusModel):
     """The evidence, in words."""
 
 
+class LastCommand(StatusModel):
+    """The command that was answered last."""
+
+    name: ObjectName
+    """The RolloutCommand."""
+    uid: Word
+    """Its uid."""
+    action: CommandAction
+    """What was asked for."""
+    revision: RevisionHash
+    """Of which revision."""
+    by: ShortText | None = None
+    """Who asked."""
+    note: ShortText | None = None
+    """Why they asked."""
+    at: Timestamp
+    """When it was answered."""
+    outcome: CommandOutcome
+    """Whether it was done."""
+    reason: Word
+    """Why: a reason."""
+    message: Message
+    """Why, for people."""
+
+
 class RolloutStatus(StatusModel):
     """What the operator knows of a rollout."""
 
@@ -341,6 +381,8 @@ class RolloutStatus(StatusModel):
     """How many attempts there have been."""
     last_attempt: LastAttempt | None = None
     """The attempt that ended last."""
+    last_command: LastCommand | None = None
+    """The command that was answered last."""
     failed_revisions: Annotated[
         tuple[RevisionHash, ...], Field(max_length=MAX_FAILED_REVISIONS, json_schema_extra=LIST_ATOMIC)
     ] = ()

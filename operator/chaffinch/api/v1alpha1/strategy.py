@@ -87,7 +87,20 @@ class BakeStep:
     for_seconds: int
 
 
-ResolvedStep = WarmUpStep | ProbeStep | CanaryStep | BakeStep
+@dataclass(frozen=True, slots=True)
+class ApprovalStep:
+    """A wait for a person.
+
+    Attributes:
+        name: Name of the step.
+        weight: The share in 1/10,000 that the canary has from the steps before.
+    """
+
+    name: str
+    weight: int
+
+
+ResolvedStep = WarmUpStep | ProbeStep | CanaryStep | ApprovalStep | BakeStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +127,7 @@ class Strategy:
 def strategy_of(spec: InferenceRolloutSpec) -> Strategy:
     """Return the strategy that a spec stands for, with every default resolved."""
     written = spec.strategy
-    steps = (
-        tuple(_resolved(step) for step in written.steps) if written and written.steps else default_steps(spec)
-    )
+    steps = _resolved_steps(written.steps) if written and written.steps else default_steps(spec)
     deadline = written.progress_deadline if written else None
     return Strategy(
         capacity=(written.capacity if written else None) or Capacity.SURGE,
@@ -171,7 +182,17 @@ def _canary(
     )
 
 
-def _resolved(step: Step) -> ResolvedStep:
+def _resolved_steps(written: tuple[Step, ...]) -> tuple[ResolvedStep, ...]:
+    steps: list[ResolvedStep] = []
+    weight = 0
+    for each in written:
+        step = _resolved(each, weight)
+        weight = step.weight if isinstance(step, CanaryStep) else weight
+        steps.append(step)
+    return tuple(steps)
+
+
+def _resolved(step: Step, weight: int) -> ResolvedStep:
     if step.warm_up is not None:
         return WarmUpStep(step.name, step.warm_up.requests, step.warm_up.concurrency)
     if step.probe is not None:
@@ -184,6 +205,8 @@ def _resolved(step: Step) -> ResolvedStep:
             require=step.canary.require,
             max_wait_seconds=duration_seconds(step.canary.max_wait) if step.canary.max_wait else None,
         )
+    if step.approval is not None:
+        return ApprovalStep(step.name, weight)
     if step.bake is not None:
         return BakeStep(step.name, duration_seconds(step.bake.for_))
     raise ValueError(f"step {step.name!r} has no action: parse the spec before resolving it")

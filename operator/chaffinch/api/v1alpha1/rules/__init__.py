@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaffinch.api.v1alpha1.rules import engine, measurability, objectives, objects, probes, steps
+from chaffinch.api.v1alpha1.rules import commands, engine, measurability, objectives, objects, probes, steps
 from chaffinch.api.v1alpha1.rules.rule import ObjectRule, Rule
 
 RULES: tuple[Rule[Any], ...] = (
@@ -19,5 +19,6 @@ RULES: tuple[Rule[Any], ...] = (
     *steps.RULES,
     *measurability.RULES,
     *probes.RULES,
+    *commands.RULES,
 )
 OBJECT_RULES: tuple[ObjectRule[Any], ...] = objects.RULES

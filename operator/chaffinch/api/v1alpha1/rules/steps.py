@@ -14,7 +14,9 @@ _WEIGHTS = "self.steps.filter(s, has(s.canary)).map(s, s.canary.weight)"
 
 
 def _actions(step: Step) -> int:
-    return sum(action is not None for action in (step.warm_up, step.probe, step.canary, step.bake))
+    return sum(
+        action is not None for action in (step.warm_up, step.probe, step.canary, step.approval, step.bake)
+    )
 
 
 def _max_wait_covers_for(canary: CanaryAction) -> bool:
@@ -53,8 +55,8 @@ _DEADLINE = "self.strategy.progressDeadline"
 RULES: tuple[Rule[Any], ...] = (
     Rule(
         model=Step,
-        message="a step needs exactly one of warmUp, probe, canary, bake",
-        cel="[has(self.warmUp), has(self.probe), has(self.canary), has(self.bake)]"
+        message="a step needs exactly one of warmUp, probe, canary, approval, bake",
+        cel="[has(self.warmUp), has(self.probe), has(self.canary), has(self.approval), has(self.bake)]"
         ".filter(present, present).size() == 1",
         holds=lambda step: _actions(step) == 1,
     ),
