@@ -202,6 +202,10 @@ class Shop:
         found = next(one for one in self.status["conditions"] if one["type"] == kind)
         return found["status"], found["reason"]
 
+    def message(self, kind: str) -> str:
+        """Return the message of a condition."""
+        return next(str(one["message"]) for one in self.status["conditions"] if one["type"] == kind)
+
     async def look(self) -> Outcome:
         """Do one pass."""
         uid = self.body["metadata"]["uid"]

@@ -33,6 +33,7 @@ from chaffinch.ports.cluster import (
     Manifest,
     NotFoundError,
     QuotaExceededError,
+    RejectedError,
 )
 from chaffinch.ports.evidence import EvidenceQuestion, EvidenceSource
 from chaffinch.ports.recorder import Note, Recorder, Severity
@@ -50,11 +51,17 @@ from chaffinch.runtime.route_store import write_route
 from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
 
+_ALLOW = "remove what forbids it"
+_MEND = (
+    "mend the field of the spec that this comes from; if there is none, it is a fault of Chaffinch to report"
+)
 _REFUSALS = {
-    AdmissionDeniedError: Reason.ADMISSION_DENIED,
-    QuotaExceededError: Reason.QUOTA_EXCEEDED,
-    DeniedError: Reason.FORBIDDEN,
+    AdmissionDeniedError: (Reason.ADMISSION_DENIED, _ALLOW),
+    QuotaExceededError: (Reason.QUOTA_EXCEEDED, _ALLOW),
+    DeniedError: (Reason.FORBIDDEN, _ALLOW),
+    RejectedError: (Reason.ADMISSION_DENIED, _MEND),
 }
+"""What an error means, and what a person can do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,8 @@ class RolloutPass:
             else:
                 await self._record(work)
         except tuple(_REFUSALS) as error:
-            self._refusal = WriteRefusal(_REFUSALS[type(error)], str(error))
+            reason, remedy = _REFUSALS[type(error)]
+            self._refusal = WriteRefusal(reason, str(error), remedy)
             note = Note(Severity.WARNING, self._refusal.reason, "Apply", self._refusal.message)
             await self._world.recorder.record(work.body, note)
             raise

@@ -14,7 +14,7 @@ def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:
         shop.apply(rollout(**V2, replicas=0))
         await shop.look()
         assert shop.condition("Stalled") == ("True", "InvalidSpec")
-        (message,) = [c["message"] for c in shop.status["conditions"] if c["type"] == "Stalled"]
+        message = shop.message("Stalled")
         assert "spec.replicas" in message
         assert message.endswith("The attempt goes on as it began.")
         assert 2000 in shop.weights.values()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from chaffinch.ports.cluster import (
+    AdmissionDeniedError,
     ClusterError,
     DeniedError,
     QuotaExceededError,
@@ -70,15 +71,33 @@ def test_a_status_that_the_server_refuses_is_our_own_error() -> None:
     run(story())
 
 
-@pytest.mark.parametrize(
-    ("error", "want_reason"),
-    [(DeniedError("no right"), "Forbidden"), (QuotaExceededError("full"), "QuotaExceeded")],
+def _deployments_fail_with(error: ClusterError) -> Callable[[str, Key], BaseException | None]:
+    return lambda verb, key: error if (verb, key[0]) == ("apply", "Deployment") else None
+
+
+_MEND = (
+    "mend the field of the spec that this comes from; if there is none, it is a fault of Chaffinch to report"
 )
-def test_a_refused_write_is_told_to_people(error: ClusterError, want_reason: str) -> None:
+
+
+@pytest.mark.parametrize(
+    ("error", "want_reason", "want_remedy"),
+    [
+        (DeniedError("no right"), "Forbidden", "remove what forbids it"),
+        (QuotaExceededError("full"), "QuotaExceeded", "remove what forbids it"),
+        (AdmissionDeniedError("a policy"), "AdmissionDenied", "remove what forbids it"),
+        (
+            RejectedError("apply Deployment: refused (spec.template.spec.priorityClassName)"),
+            "AdmissionDenied",
+            _MEND,
+        ),
+    ],
+)
+def test_a_refused_write_is_told_to_people(error: ClusterError, want_reason: str, want_remedy: str) -> None:
     async def story() -> None:
         shop = Shop()
         shop.apply(rollout())
-        shop.cluster.fault = lambda verb, key: error if (verb, key[0]) == ("apply", "Deployment") else None
+        shop.cluster.fault = _deployments_fail_with(error)
         with pytest.raises(type(error)):
             await shop.look()
         note = shop.recorder.notes[-1]
@@ -86,10 +105,27 @@ def test_a_refused_write_is_told_to_people(error: ClusterError, want_reason: str
         with pytest.raises(type(error)):
             await shop.look()
         assert shop.condition("Stalled") == ("True", want_reason)
+        assert shop.message("Stalled").endswith(f"{error}. Tried again by itself. Do: {want_remedy}.")
         assert shop.condition("Ready")[0] == "False"
         shop.cluster.fault = lambda *_: None
         await until(shop, lambda: shop.status["phase"] == "Healthy")
         assert shop.condition("Stalled")[0] == "False"
+
+    run(story())
+
+
+def test_an_object_that_the_server_refuses_is_offered_again_at_leisure() -> None:
+    async def story() -> None:
+        shop = Shop()
+        shop.apply(rollout())
+        shop.cluster.fault = _deployments_fail_with(RejectedError("refused"))
+        task = asyncio.create_task(keep_looking(shop))
+        await asyncio.sleep(600)
+        task.cancel()
+        tried = sum(verb == "apply" and key[0] == "Deployment" for verb, key in shop.cluster.requests)
+        assert 10 <= tried <= 40
+        assert shop.cluster.writes()["patch InferenceRollout"] <= tried + 1
+        assert shop.condition("Stalled") == ("True", "AdmissionDenied")
 
     run(story())
 

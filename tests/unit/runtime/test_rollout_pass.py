@@ -180,8 +180,7 @@ def test_an_invalid_spec_stalls_and_names_the_field() -> None:
         shop.apply(rollout(replicas=0))
         await shop.look()
         assert shop.condition("Stalled") == ("True", "InvalidSpec")
-        (message,) = [c["message"] for c in shop.status["conditions"] if c["type"] == "Stalled"]
-        assert "spec.replicas" in message
+        assert "spec.replicas" in shop.message("Stalled")
         assert shop.revisions == revisions
         before = shop.cluster.writes()
         await shop.look()

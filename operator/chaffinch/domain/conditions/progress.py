@@ -66,8 +66,8 @@ def _explain_name_taken(view: View) -> tuple[str, ...]:
 
 
 def _explain_refusal(view: View) -> tuple[str, ...]:
-    why = view.seen.refusal.message if view.seen.refusal else ""
-    return why, "Tried again by itself. Do: remove what forbids it"
+    refusal = view.seen.refusal
+    return (refusal.message, f"Tried again by itself. Do: {refusal.remedy}") if refusal else ()
 
 
 def _explain_rolled_back(view: View) -> tuple[str, ...]:
