@@ -142,7 +142,9 @@ class Operator:
             clock=clock,
             metrics=self._metrics,
             term=self._lease,
-            router=RouterSettings(settings.image, settings.envoy_image, settings.router_replicas),
+            router=RouterSettings(
+                settings.image, settings.envoy_image, settings.router_replicas, settings.image_pull_secrets
+            ),
             timing=Timing(active=settings.active_interval, idle=settings.idle_interval),
         )
         probes = ProbePass(
@@ -150,7 +152,9 @@ class Operator:
             WorkerResults(pods),
             Freezer(cluster),
             clock,
-            ProbeSettings(settings.image, settings.active_interval, settings.idle_interval),
+            ProbeSettings(
+                settings.image, settings.active_interval, settings.idle_interval, settings.image_pull_secrets
+            ),
         )
         pace = Pace(
             spacing=settings.pass_spacing,

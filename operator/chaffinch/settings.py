@@ -16,6 +16,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 PREFIX = "CHAFFINCH_"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DOTTED_NAME = re.compile(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*")
 _URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
 
 
@@ -35,6 +37,12 @@ def _object_name(value: str) -> str:
     return value
 
 
+def _dotted_name(value: str) -> str:
+    if not _DOTTED_NAME.fullmatch(value):
+        raise ValueError("must be a Secret's name: lower-case letters, digits, dashes and dots, at most 253")
+    return value
+
+
 def _url(value: str) -> str:
     if not _URL.fullmatch(value):
         raise ValueError("must be an http or https URL without user, query or fragment")
@@ -42,6 +50,7 @@ def _url(value: str) -> str:
 
 
 ObjectName = Annotated[str, AfterValidator(_object_name)]
+SecretName = Annotated[str, AfterValidator(_dotted_name)]
 Url = Annotated[str, AfterValidator(_url)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=1, le=65_535)]
@@ -63,6 +72,11 @@ class Settings(BaseSettings):
         description="Image of Chaffinch itself; router agents and load probes are started from it.",
     )
     envoy_image: str = Field(min_length=1, description="Image of the Envoy in router pods; 1.36 or newer.")
+    image_pull_secrets: Annotated[tuple[SecretName, ...], NoDecode, BeforeValidator(_split)] = Field(
+        (),
+        description="Secrets with which routers and load probes pull their images, separated by commas. "
+        "They must exist in the namespace of each rollout.",
+    )
     router_replicas: int = Field(2, ge=1, le=16, description="Router pods per rollout.")
     operator_namespace: ObjectName = Field(
         "chaffinch-system", description="Namespace that the operator is installed in; its Lease lives there."

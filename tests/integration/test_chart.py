@@ -37,6 +37,7 @@ def render(*args: str) -> str:
                 "--set=replicas=2",
                 f"--set=image.digest=sha256:{'0' * 64}",
                 "--set=imagePullSecrets[0].name=registry",
+                "--set=imagePullSecrets[1].name=mirror.example",
                 "--set=settings.CHAFFINCH_LEASE_NAME=second",
                 "--set=podAnnotations.example=yes",
                 "--set=nodeSelector.disktype=ssd",

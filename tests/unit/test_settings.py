@@ -29,6 +29,11 @@ def test_namespaces_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch) -> 
     assert _load(monkeypatch, CHAFFINCH_WATCH_NAMESPACES="shop, lab,").watch_namespaces == ("shop", "lab")
 
 
+def test_names_of_secrets_may_have_dots(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = _load(monkeypatch, CHAFFINCH_IMAGE_PULL_SECRETS="registry.example,mirror")
+    assert loaded.image_pull_secrets == ("registry.example", "mirror")
+
+
 def test_what_is_missing_is_named_with_its_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHAFFINCH_IMAGE", "chaffinch:1")
     with pytest.raises(SettingsError) as caught:
@@ -49,6 +54,8 @@ def test_what_is_missing_is_named_with_its_meaning(monkeypatch: pytest.MonkeyPat
         ),
         ("PROMETHEUS_URL", "", "CHAFFINCH_PROMETHEUS_URL: must be an http or https"),
         ("WATCH_NAMESPACES", "shop,Lab", "CHAFFINCH_WATCH_NAMESPACES: must be a Kubernetes name"),
+        ("IMAGE_PULL_SECRETS", "a,b..c", "CHAFFINCH_IMAGE_PULL_SECRETS: must be a Secret's name"),
+        ("IMAGE_PULL_SECRETS", "a" * 254, "CHAFFINCH_IMAGE_PULL_SECRETS: must be a Secret's name"),
         ("LEASE_DURATION", "1", "CHAFFINCH_LEASE_DURATION: Input should be greater than or equal to 3"),
         ("ACTIVE_INTERVAL", "nan", "CHAFFINCH_ACTIVE_INTERVAL: Input should be"),
         ("ACTIVE_INTERVAL", "inf", "CHAFFINCH_ACTIVE_INTERVAL: Input should be"),

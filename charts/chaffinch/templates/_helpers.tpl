@@ -6,6 +6,10 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "chaffinch.pullSecrets" -}}
+{{- range $i, $secret := .Values.imagePullSecrets }}{{ if $i }},{{ end }}{{ $secret.name }}{{ end -}}
+{{- end -}}
+
 {{- define "chaffinch.labels" -}}
 app.kubernetes.io/name: chaffinch
 app.kubernetes.io/component: operator

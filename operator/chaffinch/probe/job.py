@@ -41,13 +41,16 @@ class ProbeIdentity:
     revision: str
 
 
-def probe_job(plan: ProbePlan, probe: ProbeIdentity, image: str) -> dict[str, object]:
+def probe_job(
+    plan: ProbePlan, probe: ProbeIdentity, image: str, pull_secrets: tuple[str, ...] = ()
+) -> dict[str, object]:
     """Return the Job of a LoadProbe.
 
     Args:
         plan: What to run; its ``probeUid`` must be the probe's.
         probe: Whose Job it is.
         image: The image of Chaffinch.
+        pull_secrets: Names of Secrets of the namespace with which the image is pulled.
 
     Raises:
         PlanError: If the plan is too long for an argument.
@@ -73,7 +76,7 @@ def probe_job(plan: ProbePlan, probe: ProbeIdentity, image: str) -> dict[str, ob
             "podReplacementPolicy": "Failed",
             "activeDeadlineSeconds": START_SECONDS + longest_seconds(plan) + COLLECT_SECONDS,
             "ttlSecondsAfterFinished": KEEP_SECONDS,
-            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, image)},
+            "template": {"metadata": {"labels": labels}, "spec": _pod(plan, image, pull_secrets)},
         },
     }
 
@@ -89,8 +92,8 @@ def _owner(probe: ProbeIdentity) -> dict[str, object]:
     }
 
 
-def _pod(plan: ProbePlan, image: str) -> dict[str, object]:
-    return {
+def _pod(plan: ProbePlan, image: str, pull_secrets: tuple[str, ...]) -> dict[str, object]:
+    pod: dict[str, object] = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -103,6 +106,9 @@ def _pod(plan: ProbePlan, image: str) -> dict[str, object]:
         },
         "containers": [_container(plan, image)],
     }
+    if pull_secrets:
+        pod["imagePullSecrets"] = [{"name": name} for name in pull_secrets]
+    return pod
 
 
 def _container(plan: ProbePlan, image: str) -> dict[str, object]:

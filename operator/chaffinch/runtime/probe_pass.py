@@ -51,11 +51,13 @@ class ProbeSettings:
         image: The image of Chaffinch, for workers.
         active: Seconds until the next look while something is in progress.
         idle: Seconds until the next look otherwise.
+        pull_secrets: Names of Secrets in the probe's namespace with which the image is pulled.
     """
 
     image: str
     active: float
     idle: float
+    pull_secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ class ProbePass:
         identity = ProbeIdentity(
             seen.namespace, seen.name, seen.uid, seen.spec.target.rollout, target.revision
         )
-        await self._cluster.create(probe_job(plan, identity, self._settings.image))
+        job = probe_job(plan, identity, self._settings.image, self._settings.pull_secrets)
+        await self._cluster.create(job)
         return probe_status.started(seen.status, seen.at, target.revision)
 
     async def _plan(self, seen: _Seen, target: Target) -> ProbePlan:

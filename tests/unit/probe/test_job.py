@@ -21,7 +21,7 @@ LABELS = {
 
 
 def test_the_job_is_complete_restricted_and_tried_once() -> None:
-    assert probe_job(PLAN, PROBE, "registry.example/chaffinch:1") == {
+    assert probe_job(PLAN, PROBE, "registry.example/chaffinch:1", ("registry", "mirror")) == {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
@@ -60,6 +60,7 @@ def test_the_job_is_complete_restricted_and_tried_once() -> None:
                         "runAsGroup": 65532,
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
+                    "imagePullSecrets": [{"name": "registry"}, {"name": "mirror"}],
                     "containers": [
                         {
                             "name": "probe",
@@ -93,7 +94,9 @@ def test_a_warm_up_is_a_job_too() -> None:
         targets=("http://10.1.2.3:8000",),
         model="org/chat",
     )
-    assert probe_job(plan, PROBE, "i")["kind"] == "Job"
+    job = probe_job(plan, PROBE, "i")
+    assert job["kind"] == "Job"
+    assert "imagePullSecrets" not in str(job)
 
 
 def test_a_plan_of_another_probe_is_refused() -> None:

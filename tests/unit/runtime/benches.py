@@ -29,7 +29,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         cluster = self.shop.cluster
-        settings = ProbeSettings("chaffinch:1", active=5, idle=60)
+        settings = ProbeSettings("chaffinch:1", active=5, idle=60, pull_secrets=("registry",))
         self._pass = ProbePass(cluster, self.results, Freezer(cluster), LoopClock(), settings)
 
     async def look(self) -> Outcome:

@@ -20,7 +20,9 @@ def test_a_probe_becomes_a_job_that_measures_one_pod() -> None:
         await one.look()
         job = one.shop.cluster.read(Kinds.JOB, NAMESPACE, "look")
         assert job["metadata"]["ownerReferences"][0]["uid"] == one.uid
-        args = job["spec"]["template"]["spec"]["containers"][0]["args"]
+        pod = job["spec"]["template"]["spec"]
+        assert pod["imagePullSecrets"] == [{"name": "registry"}]
+        args = pod["containers"][0]["args"]
         plan = json.loads(args[args.index("--plan") + 1])
         assert len(plan["targets"]) == 1
         assert plan["probeUid"] == one.uid
