@@ -15,6 +15,7 @@ import yaml
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS
 from chaffinch.api.reference import reference
+from chaffinch.api.runbook import runbook
 from chaffinch.api.v1alpha1.common import API_VERSION, GROUP, SpecModel
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
 
@@ -31,7 +32,8 @@ def generated_files() -> dict[str, str]:
         f"baselines/profile-{name.replace('/', '-')}.yaml": _yaml(_profile(name, spec))
         for name, spec in BUILT_IN_PROFILES.items()
     }
-    return {**copies, **profiles, "docs/reference-api.md": reference()}
+    docs = {"docs/reference-api.md": reference(), "docs/runbook.md": runbook()}
+    return {**copies, **profiles, **docs}
 
 
 def stale_files(root: Path) -> dict[str, str]:

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
+from chaffinch.api.v1alpha1.remedies import QUIET, REMEDIES, remedy_of
 from chaffinch.api.v1alpha1.status import RolloutProgress, RolloutStage, RolloutStatus, WeightStatus
 from unit.api.rollouts import NOON, a_status
 
@@ -85,3 +86,9 @@ def test_every_word_of_a_condition_has_one_sentence(word: ConditionType | Reason
     assert word.meaning.endswith(".")
     assert word.meaning[0].isupper()
     assert word == word.value
+
+
+@pytest.mark.parametrize("reason", Reason, ids=str)
+def test_every_reason_says_what_to_do_about_it(reason: Reason) -> None:
+    assert (reason in QUIET) != (reason in REMEDIES)
+    assert remedy_of(reason).endswith(".")

@@ -1,0 +1,168 @@
+"""What a person does about each reason; the runbook and ``kubectl chaffinch explain`` say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chaffinch.api.v1alpha1.reasons import Reason
+
+QUIET = frozenset(
+    {
+        Reason.AS_EXPECTED,
+        Reason.STABLE_SERVING,
+        Reason.PROMOTED,
+        Reason.ROLLOUT_IN_PROGRESS,
+        Reason.STEPPING,
+        Reason.PROMOTING,
+        Reason.ROLLING_BACK,
+        Reason.IN_PROGRESS,
+        Reason.SUFFICIENT,
+        Reason.MATCHED,
+    }
+)
+"""Reasons that ask nothing of anybody."""
+
+REMEDIES: Mapping[Reason, str] = {
+    Reason.STABLE_UNDERSIZED: (
+        "Look why pods of the stable revision are missing: `kubectl get pods -l "
+        "chaffinch.dev/rollout=NAME`, then their events. Users are served by the rest; a canary step "
+        "waits until all are back."
+    ),
+    Reason.NO_READY_ENDPOINT: (
+        "Users get errors. Look at the pods of the stable revision and their logs, and get one Ready. "
+        "If none ever can be, delete the rollout and create it anew with a spec that works."
+    ),
+    Reason.ROUTER_UNAVAILABLE: (
+        "Users get errors. Look at the pods of the Deployment `NAME-router`: their events, the logs "
+        "of the containers `envoy` and `agent`."
+    ),
+    Reason.NOT_DEPLOYED: "Wait for the first pods; the condition Promoted says what keeps them.",
+    Reason.ROLLED_BACK: (
+        "Users are on the revision before. Read the message and `kubectl chaffinch report NAME`; then "
+        "change the spec, or set it back, or `kubectl chaffinch retry NAME` if the cause is gone."
+    ),
+    Reason.INVALID_SPEC: (
+        "Mend the field that the message names and apply the spec again. An attempt that runs goes on "
+        "as it began."
+    ),
+    Reason.NOT_OBSERVED: (
+        "Wait some seconds; if it stays, look whether the operator runs and holds its Lease."
+    ),
+    Reason.DEPLOYING: "Nothing before the deadline in the message.",
+    Reason.WARMING_UP: "Nothing before the deadline in the message.",
+    Reason.HOLDING: (
+        "Read what is missing in the message. The hold ends by itself when that comes; at its "
+        "deadline a person is asked."
+    ),
+    Reason.PAUSED: (
+        "`kubectl chaffinch resume NAME` to go on, `promote NAME` to let the canary take over, `abort "
+        "NAME` to roll it back."
+    ),
+    Reason.AWAITING_APPROVAL: (
+        "Look at the figures (`kubectl chaffinch get NAME`), then `kubectl chaffinch approve NAME`, "
+        "or `abort NAME`."
+    ),
+    Reason.SCALING: "Nothing, unless it lasts: then look at the events of the pods.",
+    Reason.STATUS_LOST: (
+        "Restore the ConfigMap `NAME-router` from a backup (it names the stable revision), or delete "
+        "the rollout and create it anew."
+    ),
+    Reason.NAME_TAKEN: (
+        "Delete or rename the object that the message names, or rename the rollout. Nothing was written."
+    ),
+    Reason.REVISION_PREVIOUSLY_FAILED: (
+        "Change the spec, or `kubectl chaffinch retry NAME` if the cause was not in the revision."
+    ),
+    Reason.ADMISSION_DENIED: (
+        "Read which policy or webhook refused the object, and change the spec or the policy. It is "
+        "tried again by itself."
+    ),
+    Reason.FORBIDDEN: (
+        "Upgrade the chart, or give the ServiceAccount of the operator the right that the message names."
+    ),
+    Reason.QUOTA_EXCEEDED: (
+        "Raise the ResourceQuota of the namespace, or free what uses it: the canary needs its pods "
+        "beside the stable ones."
+    ),
+    Reason.PROFILE_DOES_NOT_FIT: (
+        "Name a profile that exists, or one whose prompts and answers fit into `maxModelLen`."
+    ),
+    Reason.OBJECTIVE_FAILED: (
+        "Read the objective, its value and its limit in the message and the report, and mend the "
+        "version. The revision is not tried again by itself."
+    ),
+    Reason.CRASH_LOOP: (
+        "`kubectl logs POD -c engine --previous` with the pod in the message; mend the image or its "
+        "arguments."
+    ),
+    Reason.OUT_OF_MEMORY: (
+        "Raise the memory limit of the pod, or lower `maxNumSeqs`, `maxModelLen` or `gpuMemoryUtilization`."
+    ),
+    Reason.IMAGE_PULL: "Check the name of the image, its registry and the pull secrets of the namespace.",
+    Reason.UNSCHEDULABLE: (
+        "Free GPUs or add nodes; check nodeSelector and tolerations. It is tried again by itself "
+        "after some minutes."
+    ),
+    Reason.PROGRESS_DEADLINE_EXCEEDED: (
+        "Look at the logs of the pods: is the model still loading? Raise `strategy.progressDeadline`, "
+        "or find what hangs."
+    ),
+    Reason.CANARY_UNAVAILABLE: (
+        "Look why the pods of the canary went (node, eviction, crash): `kubectl describe pod`. It is "
+        "tried again by itself after some minutes."
+    ),
+    Reason.PROBE_FAILED: (
+        "Look at the LoadProbe that the message names and at the logs of its Job; then `kubectl "
+        "chaffinch retry NAME`."
+    ),
+    Reason.NO_EVIDENCE: "Look why there is none (condition Evidence), then `kubectl chaffinch retry NAME`.",
+    Reason.ABORTED: (
+        "Nothing is tried before the spec changes or somebody says `kubectl chaffinch retry NAME`."
+    ),
+    Reason.SUPERSEDED: "Nothing: the newer spec is what counts.",
+    Reason.JUDGING: "Wait for the next look; the message says how many requests it takes.",
+    Reason.UNDERPOWERED: (
+        "Give the step more time or a larger weight, widen the limit, or promote or abort by hand."
+    ),
+    Reason.TOO_QUIET: (
+        "Wait for more users, give the step a larger weight or more time, or rely on a probe step."
+    ),
+    Reason.BELOW_FLOOR: "Wait; the message says how many requests are needed.",
+    Reason.NO_DATA: (
+        "Check that users call the Service of the rollout, and that Prometheus scrapes the port "
+        "`metrics` of the router pods."
+    ),
+    Reason.STALE_DATA: "Check that Prometheus scrapes the router pods, and that its clock is right.",
+    Reason.EVIDENCE_UNAVAILABLE: (
+        "Check `prometheus.url` of the chart, and that the operator reaches it (NetworkPolicy, TLS)."
+    ),
+    Reason.NOT_COMPARABLE: (
+        "Read what differs in the message. Freeze another baseline for what runs now, or wait until "
+        "the arms are alike."
+    ),
+    Reason.WEIGHT_NOT_OBSERVED: (
+        "Look at the router pods: one of them does not follow the route (`kubectl logs "
+        "deploy/NAME-router -c agent`)."
+    ),
+    Reason.STABLE_OVER_LIMIT: (
+        "Stable misses the limit too: look at load and capacity before blaming the canary, and change "
+        "the limit if it is wrong."
+    ),
+    Reason.BASELINE_NOT_FOUND: (
+        "Freeze a baseline under that name and version (`chaffinch baseline freeze`) and apply it, or "
+        "name another one."
+    ),
+    Reason.BASELINE_TAMPERED: (
+        "Restore the object from Git, or name another version. Find out who changed it."
+    ),
+    Reason.BASELINE_MISMATCH: (
+        "Freeze a baseline of what runs now and name it, or undo the difference that the message names."
+    ),
+    Reason.NEXT_ATTEMPT: "Nothing: the change waits until the attempt that runs is over.",
+}
+"""What to look at and what to do, for every other reason; NAME stands for the rollout."""
+
+
+def remedy_of(reason: Reason) -> str:
+    """Return what a person does about a reason."""
+    return "Nothing." if reason in QUIET else REMEDIES[reason]
