@@ -1,0 +1,136 @@
+"""Answers at the addresses of pods that have no containers."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from chaffinch.adapters.pods import AGENT_PORT
+from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABEL
+from kwokstage.api import Api
+from kwokstage.evidence import Script, query_app
+from kwokstage.workers import plan_in, record_of
+
+_PODS = f"/api/v1/pods?labelSelector={ROLLOUT_LABEL},{COMPONENT_LABEL}+in+(router,probe)"
+_PAUSE_SECONDS = 0.5
+
+Pod = Mapping[str, Any]
+
+
+class Stage:
+    """Everything that answers the operator besides the API server.
+
+    Args:
+        api: The API server, as the administrator.
+        script: What the routers have counted, and how fast the probed engines are.
+        subnet: The addresses of pods; they become addresses of this machine while the stage is up.
+    """
+
+    def __init__(self, api: Api, script: Script, subnet: str) -> None:
+        self.script = script
+        self.prometheus_url = ""
+        self._api = api
+        self._subnet = subnet
+        self._pods: dict[str, Pod] = {}
+        self._sites: dict[str, web.TCPSite] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._runners: list[web.AppRunner] = []
+
+    async def start(self) -> None:
+        """Take the addresses over and begin to answer."""
+        _route("replace", self._subnet)
+        prometheus = await self._serve(query_app(self.script))
+        site = web.TCPSite(prometheus, "127.0.0.1", 0)
+        await site.start()
+        self.prometheus_url = f"http://127.0.0.1:{prometheus.addresses[0][1]}"
+        self._in_pods = await self._serve(self._app())
+        self._tasks.add(asyncio.create_task(self._watch()))
+
+    async def stop(self) -> None:
+        """Answer no more and give the addresses back."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for runner in self._runners:
+            await runner.cleanup()
+        _route("del", self._subnet)
+
+    def _app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/state", self._state)
+        app.router.add_get("/result", self._result)
+        app.router.add_post("/collected", self._collected)
+        return app
+
+    async def _serve(self, app: web.Application) -> web.AppRunner:
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await runner.setup()
+        self._runners.append(runner)
+        return runner
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(aiohttp.ClientError):
+                async for event in self._api.watch(_PODS):
+                    await self._saw(event["type"], event["object"])
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def _saw(self, what: str, pod: Pod) -> None:
+        address = str(pod.get("status", {}).get("podIP") or "")
+        if what not in {"ADDED", "MODIFIED", "DELETED"} or not address:
+            return
+        known = self._pods.get(address)
+        if what == "DELETED":
+            if known is not None and known["metadata"]["uid"] == pod["metadata"]["uid"]:
+                del self._pods[address]
+                await self._sites.pop(address).stop()
+            return
+        self._pods[address] = pod
+        if address not in self._sites:
+            self._sites[address] = web.TCPSite(self._in_pods, address, AGENT_PORT)
+            await self._sites[address].start()
+
+    def _pod(self, request: web.Request) -> Pod:
+        """Return the pod that was called: the one whose address the connection came to."""
+        assert request.transport is not None
+        return self._pods[request.transport.get_extra_info("sockname")[0]]
+
+    async def _state(self, request: web.Request) -> web.Response:
+        """Acknowledge the stored route; every arm has Ready endpoints, for the pods never waver."""
+        metadata = self._pod(request)["metadata"]
+        place = f"/api/v1/namespaces/{metadata['namespace']}/configmaps"
+        stored = await self._api.get(f"{place}/{metadata['labels'][ROLLOUT_LABEL]}-router")
+        if stored is None:
+            raise web.HTTPServiceUnavailable
+        route = json.loads(stored["data"]["route.json"])
+        weights = {arm["revision"]: arm["weight"] for arm in route["arms"]}
+        none_open = dict.fromkeys(weights, 0)
+        return web.json_response(
+            {"epoch": route["epoch"], "sequence": route["sequence"], "weights": weights, "open": none_open}
+        )
+
+    async def _result(self, request: web.Request) -> web.Response:
+        pod = self._pod(request)
+        seconds = self.script.latency(pod["metadata"]["labels"][REVISION_LABEL])
+        return web.Response(text=record_of(plan_in(pod), seconds).to_json(), content_type="application/json")
+
+    async def _collected(self, request: web.Request) -> web.Response:
+        """End as the worker does: its container exits with 0."""
+        metadata = self._pod(request)["metadata"]
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/status"
+        ended = asyncio.create_task(self._api.merge(path, {"status": {"phase": "Succeeded"}}))
+        self._tasks.add(ended)
+        ended.add_done_callback(self._tasks.discard)
+        return web.Response(status=204)
+
+
+def _route(change: str, subnet: str) -> None:
+    """Make every address of a subnet one of this machine, or no longer."""
+    subprocess.run(["ip", "route", change, "local", subnet, "dev", "lo"], check=True, capture_output=True)
