@@ -226,9 +226,9 @@ class World:
     def _pod(self, pod: LivePod) -> Pod:
         seen = replace(pod.seen(self.now, self.behaviour(pod.revision)), started=pod.started)
         if pod.name in self.hindered:
-            return replace(seen, ready=False, ready_since=None, waiting="ImagePullBackOff")
+            return replace(seen, ready=False, waiting="ImagePullBackOff")
         if self.now < self.unready_until.get(pod.name, START):
-            return replace(seen, ready=False, ready_since=None)
+            return replace(seen, ready=False)
         return seen
 
     def serving(self, revision: str, admitted: tuple[str, ...] | None = None) -> list[Pod]:

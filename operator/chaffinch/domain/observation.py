@@ -43,7 +43,6 @@ class Pod:
         uid: Its uid.
         ip: Its address, once it has one.
         ready: Whether the pod is Ready *now*.
-        ready_since: Since when, if it is.
         created: When it was made.
         restarts: Restarts of its ``engine`` container.
         waiting: Why the container waits (``ImagePullBackOff``, ``CrashLoopBackOff``, ...), if it does.
@@ -59,7 +58,6 @@ class Pod:
     created: datetime
     ip: str | None = None
     ready: bool = False
-    ready_since: datetime | None = None
     restarts: int = 0
     waiting: str | None = None
     last_termination: Termination | None = None

@@ -53,7 +53,6 @@ def pod_of(manifest: Manifest) -> Pod:
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         ip=status.get("podIP") or None,
         ready=ready.get("status") == "True",
-        ready_since=moment(ready.get("lastTransitionTime")) if ready.get("status") == "True" else None,
         restarts=int(container.get("restartCount") or 0),
         waiting=_word(waiting.get("reason")),
         last_termination=_termination(container),

@@ -34,7 +34,7 @@ def _condition(kind: str, status: str, reason: str = "") -> dict[str, Any]:
         (_pod({"podIP": "10.0.0.1"}), Pod("chat-1", "uid-1", MADE, ip="10.0.0.1")),
         (
             _pod(_condition("Ready", "True")),
-            Pod("chat-1", "uid-1", MADE, ready=True, ready_since=datetime(2026, 3, 1, 14, 1, tzinfo=UTC)),
+            Pod("chat-1", "uid-1", MADE, ready=True),
         ),
         (_pod(_condition("Ready", "False")), BARE),
         (_pod(_condition("Ready", "Unknown")), BARE),
