@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from datetime import datetime
 
 from chaffinch.api.v1alpha1.baseline import BaselineReference, Fingerprint, InferenceBaselineSpec, Provenance
 from chaffinch.api.v1alpha1.engine import ModelSpec
@@ -19,7 +18,7 @@ from chaffinch.api.v1alpha1.names import baseline_object_name
 from chaffinch.api.v1alpha1.probe import ProbeResult, StageResult
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
 from chaffinch.domain import grid
-from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, NoEvidence, Problem
+from chaffinch.domain.evidence import ArmEvidence, LatencyMetric, NoEvidence, Problem
 
 MIN_REQUESTS = 150
 """Fewer requests say nothing of a P95."""
@@ -187,23 +186,6 @@ def probe_arm(result: ProbeResult, stage_name: str) -> ArmEvidence | NoEvidence:
         return NoEvidence(Problem.NOT_COMPARABLE, f"the load generator did not keep up: {problem}")
     arm = _arm(stage.requests, stage.errors, stage.sketches)
     return arm if isinstance(arm, ArmEvidence) else NoEvidence(Problem.UNAVAILABLE, arm)
-
-
-def probe_evidence(
-    result: ProbeResult, gate_stage: str, until: datetime, baseline: InferenceBaselineSpec | None = None
-) -> Evidence | NoEvidence:
-    """Return the gate stage of a probe as evidence for the judge.
-
-    Args:
-        result: What the probe measured.
-        gate_stage: The stage that verdicts are reached from.
-        until: When the probe ended.
-        baseline: The baseline that it will be compared with, if any; its gate stage must be the same.
-    """
-    if baseline is not None and baseline.gate_stage != gate_stage:
-        return NoEvidence(Problem.NOT_COMPARABLE, f"the baseline's gate stage is {baseline.gate_stage}")
-    arm = probe_arm(result, gate_stage)
-    return arm if isinstance(arm, NoEvidence) else Evidence(candidate=arm, control=None, until=until)
 
 
 def _mostly_failed(stage: StageResult) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from chaffinch.api.v1alpha1.measurement import Sketches
 from chaffinch.domain import grid
@@ -93,11 +92,3 @@ class Tally:
             self._cached_known = False
         else:
             self._cached_tokens += reading.usage.cached
-
-
-def tally_of(readings: Iterable[Reading]) -> Tally:
-    """Return the sums of some requests."""
-    tally = Tally()
-    for reading in readings:
-        tally.add(reading)
-    return tally

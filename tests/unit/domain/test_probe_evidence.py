@@ -7,10 +7,9 @@ import pytest
 from chaffinch.api.v1alpha1.measurement import Sketches
 from chaffinch.api.v1alpha1.probe import ProbeResult, SelfCheck
 from chaffinch.domain import baseline as baselines
-from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
+from chaffinch.domain.evidence import ArmEvidence, NoEvidence, Problem
 from chaffinch.domain.grid import OVERFLOW
 from unit.domain.measured import (
-    NOW,
     RESULT,
     frozen,
     sketches,
@@ -18,9 +17,8 @@ from unit.domain.measured import (
 )
 
 
-def test_a_finished_probe_is_evidence_with_no_control() -> None:
-    arm = baselines.gate_arm(frozen())
-    assert baselines.probe_evidence(RESULT, "gate", NOW, frozen()) == Evidence(arm, None, NOW)
+def test_a_finished_probe_is_evidence_of_what_would_be_frozen_of_it() -> None:
+    assert baselines.probe_arm(RESULT, "gate") == baselines.gate_arm(frozen())
 
 
 NO_EVIDENCE = {
@@ -60,7 +58,7 @@ NO_EVIDENCE = {
 
 @pytest.mark.parametrize(("result", "problem", "detail"), NO_EVIDENCE.values(), ids=NO_EVIDENCE)
 def test_what_is_no_evidence_says_why(result: ProbeResult, problem: Problem, detail: str) -> None:
-    assert baselines.probe_evidence(result, "gate", NOW) == NoEvidence(problem, detail)
+    assert baselines.probe_arm(result, "gate") == NoEvidence(problem, detail)
 
 
 def test_a_server_that_failed_most_requests_is_known_to_be_bad_though_the_stage_stopped() -> None:
@@ -71,12 +69,6 @@ def test_a_server_that_failed_most_requests_is_known_to_be_bad_though_the_stage_
         errors_by_kind={"error_5xx": 20},
         sketches=Sketches(ttft=f"{OVERFLOW}:20", e2e=f"{OVERFLOW}:20", tpot=f"{OVERFLOW}:20"),
     )
-    evidence = baselines.probe_evidence(ProbeResult(stages=(failed,)), "gate", NOW)
-    assert isinstance(evidence, Evidence)
-    assert (evidence.candidate.requests, evidence.candidate.errors) == (20, 20)
-
-
-def test_a_baseline_of_another_gate_stage_cannot_be_compared_with() -> None:
-    assert baselines.probe_evidence(RESULT, "one", NOW, frozen()) == NoEvidence(
-        Problem.NOT_COMPARABLE, "the baseline's gate stage is gate"
-    )
+    arm = baselines.probe_arm(ProbeResult(stages=(failed,)), "gate")
+    assert isinstance(arm, ArmEvidence)
+    assert (arm.requests, arm.errors) == (20, 20)

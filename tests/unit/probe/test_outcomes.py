@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,7 +13,7 @@ from chaffinch.domain import grid
 from chaffinch.probe.client import Client
 from chaffinch.probe.outcome import Outcome
 from chaffinch.probe.reading import Reading, read_exchange
-from chaffinch.probe.tally import tally_of
+from chaffinch.probe.tally import Tally
 from unit.probe.rawserver import STREAM_HEAD, Script, reset_after, scripted, segments
 
 HELLO = b'data: {"choices":[{"index":0,"delta":{"content":"Hel"},"finish_reason":null}]}\n\n'
@@ -105,6 +106,13 @@ FAILURES: dict[str, tuple[Script, Outcome, bool]] = {
     "404": (status(404), Outcome.CLIENT_ERROR, False),
     "429": (status(429), Outcome.THROTTLED, False),
 }
+
+
+def tally_of(readings: Iterable[Reading]) -> Tally:
+    tally = Tally()
+    for reading in readings:
+        tally.add(reading)
+    return tally
 
 
 async def read(script: Script, timeout_seconds: float = 0.3) -> Reading:
