@@ -83,15 +83,6 @@ ERRORS = frozenset(
 COUNTED = ERRORS | {Outcome.OK}
 """Requests that the revision answered or failed to answer: the denominator of the error rate."""
 
-THROTTLED = frozenset({Outcome.THROTTLED})
-"""Refusals for lack of room: a rate of their own."""
-
-CLIENT_ERRORS = frozenset({Outcome.CLIENT_4XX})
-"""Requests refused as bad: judged only as an excess over the control."""
-
-CLIENT_GONE = frozenset({Outcome.CLIENT_GONE_EARLY, Outcome.CLIENT_GONE_LATE})
-"""Requests whose client did not wait for the end: neither failures nor answers."""
-
 
 class BrokenVectorError(ValueError):
     """Samples that are not one whole vector; the text says which check failed."""
