@@ -59,11 +59,6 @@ class Hub:
         self._cares: dict[str, _Care] = {}
         self._stopped = False
 
-    @property
-    def subjects(self) -> tuple[Subject, ...]:
-        """Everything that is looked after now."""
-        return tuple(care.subject for care in self._cares.values())
-
     def saw(self, subject: Subject, *, deleted: bool = False) -> None:
         """Take note of an event of the subject itself: start its task, wake it, or end it."""
         if deleted:
