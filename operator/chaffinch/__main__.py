@@ -17,7 +17,6 @@ import sys
 
 import httpx
 import kopf
-from kopf._core.engines.peering import Identity
 
 from chaffinch.adapters.agents import AgentRouters
 from chaffinch.adapters.clock import SystemClock
@@ -121,7 +120,8 @@ class Operator:
                     registry=registry_of(wakers),
                     settings=_engine_settings(settings),
                     # Left to itself, kopf looks up the user's name, and a container's uid has none.
-                    identity=Identity(settings.identity),
+                    # An identity is a str; kopf has a private name for such ones, for type checkers only.
+                    identity=settings.identity,  # type: ignore[arg-type]
                     standalone=True,
                     clusterwide=not settings.watch_namespaces,
                     namespaces=settings.watch_namespaces,
