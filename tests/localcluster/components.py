@@ -48,56 +48,12 @@ def foundation(settings: Settings, binaries: Binaries) -> tuple[Component, ...]:
 
 
 def after_api_server(settings: Settings, binaries: Binaries) -> tuple[Component, ...]:
-    """Return what needs the API server: the controllers, the node, cluster DNS and Prometheus.
-
-    The controller's and the scheduler's own rate limits (20 requests/s) would be what a test with
-    hundreds of pods measures, so they are raised.
-    """
-    state, built = settings.state, binaries.built
-    fast = ("--kube-api-qps=500", "--kube-api-burst=1000", "--leader-elect=false")
+    """Return what needs the API server: the controllers, the node, cluster DNS and Prometheus."""
     return (
-        Component(
-            "kube-controller-manager",
-            (
-                f"{built}/kube-controller-manager",
-                f"--kubeconfig={state}/controller-manager.kubeconfig",
-                f"--service-account-private-key-file={settings.pki}/sa.key",
-                f"--root-ca-file={settings.pki}/ca.crt",
-                "--use-service-account-credentials",
-                "--bind-address=127.0.0.1",
-                *fast,
-            ),
-        ),
-        Component(
-            "kube-scheduler",
-            (
-                f"{built}/kube-scheduler",
-                f"--kubeconfig={state}/scheduler.kubeconfig",
-                "--bind-address=127.0.0.1",
-                *fast,
-            ),
-        ),
-        Component(
-            "kubelet",
-            (
-                f"{built}/kubelet",
-                f"--config={state}/kubelet.yaml",
-                f"--kubeconfig={state}/node.kubeconfig",
-                f"--hostname-override={where.NODE_NAME}",
-                f"--node-ip={where.NODE_ADDRESS}",
-                f"--root-dir={state}/kubelet",
-            ),
-        ),
-        Component("coredns", (f"{built}/coredns", "-conf", f"{state}/Corefile")),
-        Component(
-            "prometheus",
-            (
-                f"{built}/prometheus",
-                f"--config.file={state}/prometheus.yml",
-                f"--storage.tsdb.path={state}/prometheus",
-                f"--web.listen-address={where.NODE_ADDRESS}:9090",
-            ),
-        ),
+        *_controllers(settings, binaries),
+        _kubelet(settings, binaries),
+        Component("coredns", (f"{binaries.built}/coredns", "-conf", f"{settings.state}/Corefile")),
+        _prometheus(settings, binaries),
     )
 
 
@@ -115,6 +71,53 @@ def after_node(settings: Settings, binaries: Binaries) -> tuple[Component, ...]:
             ),
         ),
     )
+
+
+def _controllers(settings: Settings, binaries: Binaries) -> tuple[Component, ...]:
+    """Return the controller manager and the scheduler.
+
+    Their own rate limits (20 requests/s) would be what a test with hundreds of pods measures, so they
+    are raised.
+    """
+    state, built = settings.state, binaries.built
+    common = (
+        "--bind-address=127.0.0.1",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        "--leader-elect=false",
+    )
+    manager = (
+        f"{built}/kube-controller-manager",
+        f"--kubeconfig={state}/controller-manager.kubeconfig",
+        f"--service-account-private-key-file={settings.pki}/sa.key",
+        f"--root-ca-file={settings.pki}/ca.crt",
+        "--use-service-account-credentials",
+        *common,
+    )
+    scheduler = (f"{built}/kube-scheduler", f"--kubeconfig={state}/scheduler.kubeconfig", *common)
+    return Component("kube-controller-manager", manager), Component("kube-scheduler", scheduler)
+
+
+def _kubelet(settings: Settings, binaries: Binaries) -> Component:
+    argv = (
+        f"{binaries.built}/kubelet",
+        f"--config={settings.state}/kubelet.yaml",
+        f"--kubeconfig={settings.state}/node.kubeconfig",
+        f"--hostname-override={where.NODE_NAME}",
+        f"--node-ip={where.NODE_ADDRESS}",
+        f"--root-dir={settings.state}/kubelet",
+    )
+    return Component("kubelet", argv)
+
+
+def _prometheus(settings: Settings, binaries: Binaries) -> Component:
+    argv = (
+        f"{binaries.built}/prometheus",
+        f"--config.file={settings.state}/prometheus.yml",
+        f"--storage.tsdb.path={settings.state}/prometheus",
+        f"--web.listen-address={where.NODE_ADDRESS}:9090",
+    )
+    return Component("prometheus", argv)
 
 
 def _etcd(settings: Settings, binaries: Binaries) -> Component:
