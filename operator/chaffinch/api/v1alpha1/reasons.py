@@ -133,3 +133,4 @@ class CommandReason(_Explained):
     NOTHING_TO_GO_BACK_TO = "NothingToGoBackTo", "There is no stable revision that serves."
     TOO_LATE = "TooLate", "The attempt's end is decided already."
     INVALID = "Invalid", "The command breaks a rule of its fields."
+    INVALID_SPEC = "InvalidSpec", "The rollout's spec breaks a rule, so nothing can be done with it yet."

@@ -89,6 +89,8 @@ class RecordedStep(StatusModel):
     """When it was passed."""
     restarts: Count | None = None
     """How many times it was begun anew because pods were lost."""
+    restarted_at: Timestamp | None = None
+    """When it was last begun anew."""
     objectives: Annotated[
         tuple[ObjectiveStatus, ...], Field(max_length=16, json_schema_extra=LIST_ATOMIC)
     ] = ()
