@@ -197,6 +197,14 @@ class Shop:
             if kind in kinds
         } - {""}
 
+    def pods(self, revision: str) -> set[str]:
+        """Return the uids of a revision's pods."""
+        return {
+            found["metadata"]["uid"]
+            for (kind, _, _), found in self.cluster.objects.items()
+            if kind == "Pod" and found["metadata"]["labels"].get(REVISION_LABEL) == revision
+        }
+
     def condition(self, kind: str) -> tuple[str, str]:
         """Return status and reason of a condition."""
         found = next(one for one in self.status["conditions"] if one["type"] == kind)

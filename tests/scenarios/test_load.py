@@ -84,6 +84,9 @@ def test_a_probe_that_fails_once_is_run_again_and_counts() -> None:
     operator.world.probes_fail = True
     operator.run(5)
     operator.world.probes_fail = False
+    operator.run(120, until=at_step("canary-5"))
+    assert len(runs_of_the_probe(operator)) == 2
+    assert (2, 1) in operator.oracle.passes
     operator.run(900, until=healthy)
 
 
@@ -91,8 +94,11 @@ def test_a_result_that_cannot_be_used_is_measured_again_and_never_counts() -> No
     operator = probing(Behaviour()).run(60, until=at_step("probe"))
     operator.world.probe_result = NoEvidence(Problem.NOT_COMPARABLE, "the load generator did not keep up")
     operator.run(45)
+    assert operator.oracle.passes == set()
+    runs = len(runs_of_the_probe(operator))
     operator.world.probe_result = None
     operator.run(900, until=healthy)
+    assert len(runs_of_the_probe(operator)) == runs + 1
 
 
 def test_results_that_can_never_be_used_hold_with_the_reason() -> None:
@@ -147,6 +153,9 @@ def test_a_warm_up_that_fails_once_is_tried_again_after_a_while() -> None:
     operator.world.probes_fail = True
     operator.run(20)
     operator.world.probes_fail = False
+    assert len(warm_ups(operator)) == 2, "of the first revision, and one of the second"
+    operator.run(120, until=at_step("canary-5"))
+    assert len(warm_ups(operator)) == 3
     operator.run(900, until=healthy)
     assert operator.state.attempts == 2
 

@@ -63,7 +63,11 @@ def test_a_rollback_writes_the_route_before_the_status_and_scales_after_the_ackn
     assert decision is not None
     assert (decision.kind, decision.cause) == (DecisionKind.ROLLBACK, "ObjectiveFailed")
     assert operator.world.route.intent.weight_of(v2) == 0
+    assert operator.world.in_force is not None
+    assert operator.world.in_force.intent.weight_of(v2) > 0
     assert operator.world.replicas[v2] > 0
+    operator.run(60, until=lambda op: op.world.replicas[v2] == 0)
+    assert operator.world.in_force.intent.weight_of(v2) == 0
 
 
 def test_routers_that_never_acknowledge_do_not_keep_a_bad_revision_alive() -> None:
@@ -93,10 +97,13 @@ def test_a_crash_loop_is_found_by_its_restarts_whatever_readiness_says() -> None
 
 def test_a_crash_loop_that_starts_at_weight_takes_traffic_off_first() -> None:
     operator = rolling_out(crash_looping(dies_after=40)).run(600, until=at_step("canary-5"))
+    written = operator.writes
     operator.run(600, until=rolled_back)
     assert operator.state.last_attempt is not None
     assert operator.state.last_attempt.cause == "CrashLoop"
     operator.run(3)
+    since = operator.log[written:]
+    assert since.index("route") < since.index(f"Deployment/chat-{revision_of(operator.spec)}")
     assert_v1_serves_alone(operator)
 
 
@@ -124,5 +131,7 @@ def test_a_revision_that_found_no_room_is_tried_again_after_a_while() -> None:
     operator = rolling_out(Behaviour(fits=False)).run(330, until=rolled_back)
     assert operator.state.failed == ()
     operator.world.behaviours.clear()
+    operator.run(60)
+    assert operator.state.attempts == 2
     operator.run(1500, until=healthy)
     assert operator.state.attempts == 3

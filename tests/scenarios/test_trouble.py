@@ -5,6 +5,7 @@ from datetime import datetime
 
 import pytest
 
+from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.evidence import Problem
 from chaffinch.domain.revision import revision_of
@@ -35,6 +36,9 @@ def test_a_hold_says_what_is_missing_and_until_when() -> None:
     assert operator.condition("Evidence") == ("Unknown", "EvidenceUnavailable")
     assert operator.message("Reconciling").startswith("Step 3/5 canary-25: 25% on ")
     assert "EvidenceUnavailable: the source of evidence is in trouble" in operator.message("Reconciling")
+    assert operator.state.hold is not None
+    assert operator.state.hold.deadline is not None
+    assert f"Waits until {format_time(operator.state.hold.deadline)}" in operator.message("Reconciling")
 
 
 def clock_of(operator: Operator) -> datetime:
