@@ -21,7 +21,7 @@ from chaffinch.domain.plan import plan_of
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.state import Candidate, StepState, WarmPod, WarmUp
 from unit.domain.revisions import edited
-from unit.domain.test_intent import NOW
+from unit.domain.states import NOW
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 ROLLOUT = RolloutIdentity("llm", "chat", "uid-of-chat")

@@ -12,7 +12,7 @@ from chaffinch.probe.load import LoadGenerator
 from chaffinch.probe.plan import ProbePlan
 from chaffinch.probe.result import ProbeRecord
 from chaffinch.probe.watch import Watch
-from unit.simulator.test_process import healthy, simulator
+from unit.simulator.processes import healthy, simulator
 
 QUIET = "--sim-sigma 0 --sim-itl-sigma 0 --sim-batch-slope 0 --sim-prefill-us-per-token 0"
 

@@ -18,6 +18,38 @@ LABELS = {
     "chaffinch.dev/rollout": "chat",
     "chaffinch.dev/revision": "7c9f1e20",
 }
+POD = {
+    "restartPolicy": "Never",
+    "automountServiceAccountToken": False,
+    "enableServiceLinks": False,
+    "terminationGracePeriodSeconds": 5,
+    "securityContext": {
+        "runAsNonRoot": True,
+        "runAsUser": 65532,
+        "runAsGroup": 65532,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    },
+    "imagePullSecrets": [{"name": "registry"}, {"name": "mirror"}],
+    "containers": [
+        {
+            "name": "probe",
+            "image": "registry.example/chaffinch:1",
+            "command": ["python", "-m", "chaffinch.probe"],
+            "args": ["--plan", PLAN.to_json(), "--port", "9090", "--collect-seconds", "600"],
+            "ports": [{"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "resources": {
+                "requests": {"cpu": "100m", "memory": "128Mi"},
+                "limits": {"cpu": "1", "memory": "1Gi"},
+            },
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        }
+    ],
+}
 
 
 def test_the_job_is_complete_restricted_and_tried_once() -> None:
@@ -49,38 +81,7 @@ def test_the_job_is_complete_restricted_and_tried_once() -> None:
             "ttlSecondsAfterFinished": 3600,
             "template": {
                 "metadata": {"labels": LABELS},
-                "spec": {
-                    "restartPolicy": "Never",
-                    "automountServiceAccountToken": False,
-                    "enableServiceLinks": False,
-                    "terminationGracePeriodSeconds": 5,
-                    "securityContext": {
-                        "runAsNonRoot": True,
-                        "runAsUser": 65532,
-                        "runAsGroup": 65532,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
-                    "imagePullSecrets": [{"name": "registry"}, {"name": "mirror"}],
-                    "containers": [
-                        {
-                            "name": "probe",
-                            "image": "registry.example/chaffinch:1",
-                            "command": ["python", "-m", "chaffinch.probe"],
-                            "args": ["--plan", PLAN.to_json(), "--port", "9090", "--collect-seconds", "600"],
-                            "ports": [{"name": "metrics", "containerPort": 9090, "protocol": "TCP"}],
-                            "terminationMessagePolicy": "FallbackToLogsOnError",
-                            "resources": {
-                                "requests": {"cpu": "100m", "memory": "128Mi"},
-                                "limits": {"cpu": "1", "memory": "1Gi"},
-                            },
-                            "securityContext": {
-                                "allowPrivilegeEscalation": False,
-                                "readOnlyRootFilesystem": True,
-                                "capabilities": {"drop": ["ALL"]},
-                            },
-                        }
-                    ],
-                },
+                "spec": POD,
             },
         },
     }

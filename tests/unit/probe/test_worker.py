@@ -20,6 +20,7 @@ from chaffinch.api.v1alpha1.profile import Output, Prompt, Stage
 from chaffinch.probe.plan import ProbePlan
 from chaffinch.probe.result import parse_record
 from unit.probe.fakeengine import FakeEngine
+from unit.simulator.processes import free_port
 
 OPERATOR = Path(__file__).parents[3] / "operator"
 DEADLINE = 60
@@ -36,13 +37,6 @@ def plan_for(engine: FakeEngine, requests: int = 8) -> str:
         output=Output(tokens=2),
         request_timeout="20s",
     ).to_json()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @asynccontextmanager
