@@ -191,6 +191,12 @@ def test_nothing_runs_that_was_warmed_up_for_a_superseded_revision() -> None:
     operator = rolling_out(Behaviour())
     operator.world.probes_fail = True
     operator.run(20)
+    superseded, begun = revision_of(operator.spec), warm_ups(operator)
     operator.edit(rollout_spec())
     operator.run(30, until=healthy)
+    operator.world.probes_fail = False
+    operator.run(120)
     assert operator.state.stage is RolloutStage.IDLE
+    assert warm_ups(operator) == begun
+    assert not operator.world.probes
+    assert operator.world.replicas[superseded] == 0
