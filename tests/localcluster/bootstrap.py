@@ -33,7 +33,7 @@ def objects() -> tuple[tuple[str, dict[str, Any]], ...]:
     """
     found = [_dns_service(), _dns_endpoints()]
     for name, rules in _READS.items():
-        found += [_cluster_role(name, rules), _cluster_role_binding(name)]
+        found += [cluster_role(name, rules), cluster_role_binding(name)]
     return tuple(found)
 
 
@@ -47,7 +47,34 @@ def is_schedulable(node: dict[str, Any] | None) -> bool:
     """Tell whether pods can start on the node: it is Ready and bears no taint of its start-up any more."""
     if node is None or node["spec"].get("taints"):
         return False
+    return has_ready_condition(node)
+
+
+def has_ready_condition(node: dict[str, Any]) -> bool:
+    """Tell whether the node's kubelet, or who answers for it, calls it Ready."""
     return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", ()))
+
+
+def cluster_role(name: str, rules: list[dict[str, list[str]]]) -> tuple[str, dict[str, Any]]:
+    """Return the (path, object) of what the component `name` may do in the whole cluster."""
+    return f"/apis/rbac.authorization.k8s.io/v1/clusterroles/localcluster:{name}", {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": f"localcluster:{name}"},
+        "rules": rules,
+    }
+
+
+def cluster_role_binding(name: str) -> tuple[str, dict[str, Any]]:
+    """Return the (path, object) that gives the user `system:NAME` the role of the component `name`."""
+    group = "rbac.authorization.k8s.io"
+    return f"/apis/{group}/v1/clusterrolebindings/localcluster:{name}", {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"localcluster:{name}"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"localcluster:{name}"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": f"system:{name}"}],
+    }
 
 
 def _dns_service() -> tuple[str, dict[str, Any]]:
@@ -67,24 +94,4 @@ def _dns_endpoints() -> tuple[str, dict[str, Any]]:
         "addressType": "IPv4",
         "ports": list(_DNS_PORTS),
         "endpoints": [{"addresses": [where.NODE_ADDRESS], "conditions": {"ready": True}}],
-    }
-
-
-def _cluster_role(name: str, rules: list[dict[str, list[str]]]) -> tuple[str, dict[str, Any]]:
-    return f"/apis/rbac.authorization.k8s.io/v1/clusterroles/localcluster:{name}", {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": f"localcluster:{name}"},
-        "rules": rules,
-    }
-
-
-def _cluster_role_binding(name: str) -> tuple[str, dict[str, Any]]:
-    group = "rbac.authorization.k8s.io"
-    return f"/apis/{group}/v1/clusterrolebindings/localcluster:{name}", {
-        "apiVersion": f"{group}/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"localcluster:{name}"},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": f"localcluster:{name}"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": f"system:{name}"}],
     }

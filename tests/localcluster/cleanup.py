@@ -6,6 +6,7 @@ gone already.
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,8 @@ from localcluster.processes import ProcessTable
 from localcluster.shell import run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from localcluster.settings import Settings
 
 MARKER = "localcluster.json"
@@ -27,6 +30,16 @@ _GRACE_SECONDS = 1.0
 _CONTAINER_LOG_LINKS = Path("/var/log/containers")
 _CNI_RESULTS = Path("/var/lib/cni/results")
 _SHIM_SOCKETS = Path("/run/containerd/s")
+
+
+def mark(state: Path, components: Sequence[str]) -> None:
+    """Write down that the folder `state` is a cluster's, and the names of the programs that must run."""
+    (state / MARKER).write_text(json.dumps({"components": list(components)}))
+
+
+def marked(state: Path) -> tuple[str, ...]:
+    """Return the names that `mark` wrote down."""
+    return tuple(json.loads((state / MARKER).read_text())["components"])
 
 
 def leftovers(settings: Settings) -> tuple[str, ...]:

@@ -68,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--gpus", type=int, default=where.DEFAULT_GPUS, help="GPUs to advertise (default: %(default)s)"
     )
+    up.add_argument("--kwok", action="store_true", help="add nodes whose pods are pretended, by KWOK")
     command("down", _down, "stop the cluster and remove all that it left, except the cache")
     command("status", _status, "tell what runs and whether it works; exit code 1 if it does not")
     command("build", _build, "only build the programs into the cache, and print where")
@@ -101,6 +102,8 @@ def _up(arguments: argparse.Namespace) -> int:
         return builder.build(images.pause(binaries.built)).path
 
     cluster.up(pause_archive, arguments.gpus)
+    if arguments.kwok:
+        cluster.add_kwok()
     return 0
 
 

@@ -148,7 +148,8 @@ def _api_server(settings: Settings, binaries: Binaries) -> Component:
         f"--service-account-signing-key-file={pki}/sa.key",
         "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
         "--authorization-mode=Node,RBAC",
-        "--enable-admission-plugins=NodeRestriction",
+        # The last two let an annotation of a namespace send all its pods to KWOK's nodes.
+        "--enable-admission-plugins=NodeRestriction,PodNodeSelector,PodTolerationRestriction",
         "--allow-privileged=true",
         f"--kubelet-client-certificate={pki}/admin.crt",
         f"--kubelet-client-key={pki}/admin.key",

@@ -114,7 +114,7 @@ def audit_policy() -> str:
     Left out is the noise of the components: their reads and lease renewals.
     """
     components = ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]
-    components += ["system:kube-proxy", "system:coredns", "system:prometheus"]
+    components += ["system:kube-proxy", "system:coredns", "system:prometheus", "system:kwok"]
     reads = ["get", "list", "watch"]
     leases = [{"group": "coordination.k8s.io", "resources": ["leases"]}]
     rules = [
@@ -190,6 +190,8 @@ def prometheus(settings: Settings) -> str:
         "relabel_configs": [
             select("__meta_kubernetes_pod_container_port_name", "metrics", "keep"),
             select("__meta_kubernetes_pod_phase", "Succeeded|Failed", "drop"),
+            # Nobody listens at the addresses of KWOK's pods, and there may be thousands.
+            select("__meta_kubernetes_pod_node_name", "kwok.*", "drop"),
             copy("__meta_kubernetes_namespace", "namespace"),
             copy("__meta_kubernetes_pod_name", "pod"),
         ],

@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from localcluster import Cluster, ClusterError, LocalCluster, Settings, current, netns
+from localcluster import Cluster, ClusterError, LocalCluster, Settings, current, kwok, netns
 from localcluster.kubectl import Kubectl, KubectlError, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-__all__ = ["Kubectl", "KubectlError", "cluster", "eventually", "kubectl", "namespace"]
+__all__ = [
+    "Kubectl",
+    "KubectlError",
+    "cluster",
+    "eventually",
+    "kubectl",
+    "namespace",
+    "pretended_kubectl",
+    "pretended_namespace",
+]
 
 _DELETE_SECONDS = 50.0
 
@@ -46,9 +55,28 @@ def namespace(cluster: Cluster) -> Iterator[str]:
     The namespace is deleted first, because controllers make no new pods in one that is terminating; what
     else is in it goes in the background.
     """
+    yield from _fresh_namespace(cluster, {})
+
+
+@pytest.fixture
+def pretended_namespace(cluster: Cluster) -> Iterator[str]:
+    """A fresh Kubernetes namespace, all of whose pods run on KWOK's nodes, whatever makes them."""
+    if not Kubectl(cluster, "default").get("nodes", "-l", f"type={kwok.NAME}")["items"]:
+        raise ClusterError("The cluster has no pretended nodes", "python -m localcluster up --kwok")
+    yield from _fresh_namespace(cluster, kwok.NAMESPACE_ANNOTATIONS)
+
+
+@pytest.fixture
+def pretended_kubectl(cluster: Cluster, pretended_namespace: str) -> Kubectl:
+    """kubectl in the test's own namespace of pretended pods."""
+    return Kubectl(cluster, pretended_namespace)
+
+
+def _fresh_namespace(cluster: Cluster, annotations: Mapping[str, str]) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     administer = Kubectl(cluster, "default")
-    administer("create", "namespace", name)
+    metadata = {"name": name, "annotations": dict(annotations)}
+    administer.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     yield name
     administer("delete", "namespace", name, "--wait=false")
     administer("delete", "pods", "--all", "-n", name, "--grace-period=1", f"--timeout={_DELETE_SECONDS:.0f}s")

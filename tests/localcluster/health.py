@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import urllib.request
 from typing import TYPE_CHECKING
@@ -20,17 +19,12 @@ _DEFAULT_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 
 def missing_parts(settings: Settings, table: ProcessTable) -> tuple[str, ...]:
     """Return which of the parts that `up` made are gone; such a cluster cannot recover by itself."""
-    marker = settings.state / cleanup.MARKER
-    if not marker.exists():
+    if not (settings.state / cleanup.MARKER).exists():
         return ("it is not up",)
     if not settings.network_namespace.exists():
         return ("its network namespace is gone",)
     running = table.running()
-    return tuple(
-        f"{name} is not running"
-        for name in json.loads(marker.read_text())["components"]
-        if name not in running
-    )
+    return tuple(f"{name} is not running" for name in cleanup.marked(settings.state) if name not in running)
 
 
 def silent_services(settings: Settings) -> tuple[str, ...]:

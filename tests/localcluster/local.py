@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcluster import bootstrap, cleanup, health, netns, packages, programs
+from localcluster import bootstrap, cleanup, health, kwok, netns, packages, programs
 from localcluster import settings as where
 from localcluster.api import ApiClient
 from localcluster.archives import write_thin
@@ -74,14 +74,23 @@ class LocalCluster:
             if left := cleanup.leftovers(self._settings):
                 self._progress.say(f"Removing what an earlier run left: {', '.join(left)}")
             cleanup.clean_up(self._settings)
-            cgroup = ClusterCgroup(self._settings.name)
-            starter = Starter(self._settings, binaries, self._table, cgroup, self._progress)
+            starter = self._starter(binaries)
             starter.lay_out()
             netns.call_inside(
                 self._settings.network_namespace,
                 lambda: starter.start(lambda: self.load_image(archive), gpus),
             )
         self._progress.say("The cluster is up")
+
+    def add_kwok(self) -> None:
+        """Add KWOK and its pretended nodes (`kwok.NODES`) to the running cluster, unless they are there."""
+        built = programs.ensure(self._settings, self._progress, programs.KWOK)
+        with self._locked():
+            if kwok.NAME in cleanup.marked(self._settings.state):
+                return
+            netns.call_inside(
+                self._settings.network_namespace, lambda: self._starter(self.build()).add_kwok(built)
+            )
 
     def down(self) -> None:
         """Stop the cluster and remove all that it left, except the cache."""
@@ -137,6 +146,10 @@ class LocalCluster:
         bind = f"mount --bind {self._settings.state}/resolv.conf /etc/resolv.conf"
         own_resolver = ("unshare", "--mount", "sh", "-ec", f'{bind}; exec "$@"', "sh")
         return Command((*netns.enter(namespace), *own_resolver, *argv), environment)
+
+    def _starter(self, binaries: Binaries) -> Starter:
+        cgroup = ClusterCgroup(self._settings.name)
+        return Starter(self._settings, binaries, self._table, cgroup, self._progress)
 
     def _import(self, archive: Path) -> None:
         ctr = packages.folder_for(self._settings.cache) / "usr" / "bin" / "ctr"

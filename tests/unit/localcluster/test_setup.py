@@ -151,6 +151,13 @@ def test_any_change_of_the_sources_asks_for_a_new_build(tmp_path: Path) -> None:
     assert len(hashes) == 3
 
 
+def test_kwok_is_no_part_of_what_every_cluster_builds() -> None:
+    settings = Settings.from_environment({"XDG_CACHE_HOME": "/c"})
+    folders = {programs.folder_for(settings, bundle) for bundle in (programs.CORE, programs.KWOK)}
+    assert len(folders) == 2
+    assert not programs.KWOK.sources.is_relative_to(programs.CORE.sources)
+
+
 def test_certificates_say_who_a_component_is_and_keys_are_private(tmp_path: Path) -> None:
     pki.issue_all(tmp_path)
     wanted = ("-noout", "-subject", "-ext", "subjectAltName")
