@@ -31,6 +31,7 @@ from chaffinch.handlers import Wakers, engine_settings, registry_of
 from chaffinch.routing.settings import RouterSettings
 from chaffinch.runtime.baseline_export import BaselineExport
 from chaffinch.runtime.caretaker import Caretaker
+from chaffinch.runtime.command_pass import CommandPass
 from chaffinch.runtime.freezing import Freezer
 from chaffinch.runtime.gather import Gatherer
 from chaffinch.runtime.health import Health
@@ -161,7 +162,8 @@ class Operator:
             longest_backoff=settings.backoff_limit,
             pass_timeout=settings.pass_timeout,
         )
-        return Caretaker(world, probes, self._health, pace, random.random)
+        commands = CommandPass(cluster, clock, self._metrics, settings.idle_interval)
+        return Caretaker(world, probes, commands, health=self._health, pace=pace, chance=random.random)
 
     async def _end(self, hub: Hub) -> None:
         """Hand over: end the passes, then give the Lease up, so that a successor can lead at once."""

@@ -67,8 +67,18 @@ def test_the_crds_are_rendered_with_the_chart_and_kept_when_it_is_removed() -> N
         "inferencerollouts.chaffinch.dev",
         "loadprobes.chaffinch.dev",
         "probeprofiles.chaffinch.dev",
+        "rolloutcommands.chaffinch.dev",
+        "rolloutrecords.chaffinch.dev",
     ]
     assert {crd["metadata"]["annotations"]["helm.sh/resource-policy"] for crd in crds.values()} == {"keep"}
+
+
+def test_the_policy_on_commands_can_be_switched_off() -> None:
+    def kinds(*args: str) -> set[str]:
+        return {document["kind"] for document in yaml.safe_load_all(render(*args)) if document}
+
+    policy = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    assert kinds() - kinds("--set=commands.requireRequester=false") == policy
 
 
 def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
@@ -88,6 +98,7 @@ def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
         ((URL, "--set=settings.PATH=/bin"), "PATH"),
         ((URL, "--set=settings.CHAFFINCH_LOG_LEVEL=DEBUG"), "CHAFFINCH_LOG_LEVEL"),
         ((URL, "--set=watchNamespace=llm"), "watchNamespace"),
+        ((URL, "--set=commands.requireRequester=maybe"), "requireRequester"),
     ],
 )
 def test_values_that_make_no_sense_are_refused_by_name(args: tuple[str, ...], said: str) -> None:

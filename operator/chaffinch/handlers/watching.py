@@ -11,6 +11,7 @@ import kopf
 from chaffinch.domain.names import ROLLOUT_LABEL
 from chaffinch.ports.cluster import Kind, Kinds, Manifest
 from chaffinch.runtime.baseline_export import BaselineExport
+from chaffinch.runtime.commands import rollout_of
 from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.probe_pass import JOB_NAME_LABEL
@@ -23,7 +24,7 @@ class Wakers:
     """Whom events are passed to.
 
     Attributes:
-        hub: Owns the tasks of rollouts and probes.
+        hub: Owns the tasks of rollouts, probes and commands.
         health: Notes that the watches live.
         baselines: Exports frozen baselines to Prometheus.
         ended: Called when the engine has stopped watching, before the process ends.
@@ -43,7 +44,10 @@ def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
     @kopf.on.event(*_selector(Kinds.ROLLOUT), registry=registry, id="rollout")
     async def rollout(event: kopf.RawEvent, body: Manifest, **_: object) -> None:
         health.watch_event()
-        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=event["type"] == "DELETED")
+        gone = event["type"] == "DELETED"
+        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=gone)
+        if gone:
+            hub.wake(SubjectKind.COMMAND, body["metadata"]["namespace"])
 
     @kopf.on.event(*_selector(Kinds.PROBE), registry=registry, id="probe")
     async def probe(event: kopf.RawEvent, body: Manifest, labels: Mapping[str, str], **_: object) -> None:
@@ -56,6 +60,13 @@ def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
         health.watch_event()
         wakers.baselines.saw(body, deleted=event["type"] == "DELETED")
         hub.wake(SubjectKind.ROLLOUT, body["metadata"]["namespace"])
+
+    @kopf.on.event(*_selector(Kinds.COMMAND), registry=registry, id="command")
+    async def command(event: kopf.RawEvent, body: Manifest, **_: object) -> None:
+        health.watch_event()
+        hub.saw(_subject(SubjectKind.COMMAND, body), deleted=event["type"] == "DELETED")
+        if name := rollout_of(body):
+            hub.wake(SubjectKind.ROLLOUT, body["metadata"]["namespace"], name)
 
     for kind in CHILDREN:
 

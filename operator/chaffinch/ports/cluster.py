@@ -93,6 +93,8 @@ class Kinds:
     PROBE = Kind("chaffinch.dev/v1alpha1", "LoadProbe", "loadprobes")
     BASELINE = Kind("chaffinch.dev/v1alpha1", "InferenceBaseline", "inferencebaselines")
     PROFILE = Kind("chaffinch.dev/v1alpha1", "ProbeProfile", "probeprofiles")
+    COMMAND = Kind("chaffinch.dev/v1alpha1", "RolloutCommand", "rolloutcommands")
+    RECORD = Kind("chaffinch.dev/v1alpha1", "RolloutRecord", "rolloutrecords")
     CONTROLLER_REVISION = Kind("apps/v1", "ControllerRevision", "controllerrevisions")
     DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
     CONFIG_MAP = Kind("v1", "ConfigMap", "configmaps")

@@ -1,17 +1,27 @@
-"""Looks after one object of either kind: picks the pass, and tells metrics and health about each."""
+"""Looks after one object of any kind: picks the pass, and tells metrics and health about each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from chaffinch.ports.clock import Clock
+from chaffinch.runtime.command_pass import CommandPass
 from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Subject, SubjectKind
-from chaffinch.runtime.loop import Pace, Watch, look_after
+from chaffinch.runtime.loop import Outcome, Pace, Watch, look_after
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.probe_pass import ProbePass
 from chaffinch.runtime.rollout_pass import RolloutPass, World
+
+
+class _Pass(Protocol):
+    """Looks at objects of one kind."""
+
+    async def look(self, subject: Subject) -> Outcome:
+        """Do one pass."""
+        ...
 
 
 class _PassWatch(Watch):
@@ -42,23 +52,31 @@ class Caretaker:
     Args:
         world: For rollouts.
         probes: For load probes.
+        commands: For commands of people.
         health: Told about passes.
         pace: How often to look.
         chance: Random numbers in [0, 1), for jitter.
     """
 
     def __init__(
-        self, world: World, probes: ProbePass, health: Health, pace: Pace, chance: Callable[[], float]
+        self,
+        world: World,
+        probes: ProbePass,
+        commands: CommandPass,
+        *,
+        health: Health,
+        pace: Pace,
+        chance: Callable[[], float],
     ) -> None:
         self._world = world
-        self._probes = probes
+        self._others: dict[SubjectKind, _Pass] = {SubjectKind.PROBE: probes, SubjectKind.COMMAND: commands}
         self._health = health
         self._pace = pace
         self._chance = chance
 
     async def look_after(self, subject: Subject, wake: asyncio.Event) -> None:
         """Look after an object until it is gone."""
-        one = RolloutPass(self._world) if subject.kind is SubjectKind.ROLLOUT else self._probes
+        one = self._others.get(subject.kind) or RolloutPass(self._world)
         await look_after(
             lambda: one.look(subject),
             wake,

@@ -8,7 +8,7 @@ of its reads missing a pass decides nothing, and more reads would only burden a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from chaffinch.api.v1alpha1.names import router_name
@@ -27,11 +27,13 @@ from chaffinch.domain.observation import (
     RouterPod,
     RouterSeen,
 )
+from chaffinch.domain.state import RolloutState
 from chaffinch.ports.cluster import Cluster, ClusterError, Kind, Kinds, Manifest, NotFoundError
 from chaffinch.ports.router import Routers
 from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.runtime.baseline_reading import BaselineReader, Comparison
 from chaffinch.runtime.children import Address, address_of
+from chaffinch.runtime.commands import command_of, waiting
 from chaffinch.runtime.probe_status import COMPLETE, condition_of
 from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
 from chaffinch.runtime.reading import (
@@ -55,11 +57,13 @@ class Gathered:
         seen: For the decision.
         live: The rollout's Deployments and Services by kind and name, for the writes that follow.
         outdated: LoadProbes of attempts that are long over.
+        commands: The commands in ``seen``, by uid, for their answers.
     """
 
     seen: Observation
     live: Mapping[Address, Manifest]
     outdated: tuple[Manifest, ...] = ()
+    commands: Mapping[str, Manifest] = field(default_factory=dict)
 
 
 class Gatherer:
@@ -71,27 +75,29 @@ class Gatherer:
         self._baselines = BaselineReader(cluster)
 
     async def gather(
-        self, rollout: RolloutIdentity, made: datetime, attempt: int, comparison: Comparison | None
+        self, rollout: RolloutIdentity, made: datetime, state: RolloutState, comparison: Comparison | None
     ) -> Gathered:
         """Read everything but the evidence of live traffic.
 
         Args:
             rollout: Whose.
             made: When it was made; older pods of its labels belong to a predecessor of its name.
-            attempt: The newest attempt; LoadProbes of earlier ones do not matter any more.
+            state: What it remembers: LoadProbes of earlier attempts do not matter any more, and the
+                command that was answered last is not overtaken by another.
             comparison: The baseline to read, and what it is to be compared with.
 
         Returns:
             What was seen; with a problem named, the rest may be missing.
         """
         try:
-            return await self._gather(rollout, made, attempt, comparison)
+            return await self._gather(rollout, made, state, comparison)
         except ClusterError as error:
             return Gathered(Observation(rollout, problems=(str(error),)), {})
 
     async def _gather(
-        self, rollout: RolloutIdentity, made: datetime, attempt: int, comparison: Comparison | None
+        self, rollout: RolloutIdentity, made: datetime, state: RolloutState, comparison: Comparison | None
     ) -> Gathered:
+        attempt = state.attempts
         labels = {ROLLOUT_LABEL: rollout.name}
         deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
         kept = await self._owned(Kinds.CONTROLLER_REVISION, rollout, labels)
@@ -101,6 +107,7 @@ class Gatherer:
         revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
         router, taken = await self._router(rollout, _of_component(pods, ROUTER))
         probes = await self._owned(Kinds.PROBE, rollout, labels)
+        commands = await self.commands(rollout, state)
         seen = Observation(
             rollout,
             revisions=revisions,
@@ -108,10 +115,21 @@ class Gatherer:
             probes=tuple([await self._probe(one) for one in probes if _attempt_of(one) == attempt]),
             baseline=await self._baseline(rollout, comparison, revisions),
             taken=taken,
+            commands=tuple(command_of(body) for body in commands.values()),
         )
         outdated = tuple(one for one in probes if _attempt_of(one) <= attempt - KEPT_ATTEMPTS)
         live = {address_of(one): one for one in (*deployments, *services)}
-        return Gathered(seen, live, outdated)
+        return Gathered(seen, live, outdated, commands)
+
+    async def commands(self, rollout: RolloutIdentity, state: RolloutState) -> Mapping[str, Manifest]:
+        """Read the commands that wait for the rollout, by uid, in the order in which they are dealt with.
+
+        Raises:
+            ClusterError: If they could not be read.
+        """
+        # They carry no label of ours, as people make them; answered ones go after a week, so they are few.
+        found = await self._cluster.list(Kinds.COMMAND, rollout.namespace, {})
+        return waiting(found, rollout.name, state.last_command.uid if state.last_command else None)
 
     async def _owned(self, kind: Kind, rollout: RolloutIdentity, labels: Mapping[str, str]) -> list[Manifest]:
         found = await self._cluster.list(kind, rollout.namespace, labels)

@@ -20,6 +20,7 @@ class SubjectKind(StrEnum):
 
     ROLLOUT = "rollout"
     PROBE = "probe"
+    COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)

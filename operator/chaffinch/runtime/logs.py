@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
-FIELDS = ("kind", "namespace", "rollout", "probe", "revision", "attempt", "epoch")
+FIELDS = ("kind", "namespace", "rollout", "probe", "command", "revision", "attempt", "epoch")
 
 
 class JsonFormatter(logging.Formatter):

@@ -61,6 +61,17 @@ class Metrics:
         self._request_seconds = self._seconds(
             "chaffinch_kubernetes_request_seconds", "How long requests to the API server took.", "verb"
         )
+        self._commands = Counter(
+            "chaffinch_commands",
+            "Commands of people that were answered.",
+            ("action", "outcome"),
+            registry=self.registry,
+        )
+        self._record_failures = Counter(
+            "chaffinch_record_failures",
+            "Attempts to keep the record of a rollout's attempt that failed.",
+            registry=self.registry,
+        )
         self._phase = self._gauge("chaffinch_rollout_phase", "1 for its phase.", *_ROLLOUT, "phase")
         self._stage = self._gauge("chaffinch_rollout_stage", "1 for its stage.", *_ROLLOUT, "stage")
         self._weight = self._gauge(
@@ -104,6 +115,14 @@ class Metrics:
         """Count a pass."""
         self._passes.labels(kind, "failed" if failed else "done").inc()
         self._pass_seconds.labels(kind).observe(seconds)
+
+    def answered(self, action: str, outcome: str) -> None:
+        """Count a command that was answered; the action is a word of the API, or ``unknown``."""
+        self._commands.labels(action, outcome).inc()
+
+    def record_failed(self) -> None:
+        """Count a record that could not be kept up to date."""
+        self._record_failures.inc()
 
     def rollout(self, namespace: str, name: str, figures: RolloutFigures) -> None:
         """Publish where a rollout is: one phase, one stage, its weight and figures."""

@@ -25,13 +25,15 @@ LISTED = (
     Kinds.ROLLOUT,
     Kinds.PROBE,
     Kinds.BASELINE,
+    Kinds.COMMAND,
+    Kinds.RECORD,
     Kinds.DEPLOYMENT,
     Kinds.POD,
     Kinds.SERVICE,
     Kinds.CONFIG_MAP,
     Kinds.CONTROLLER_REVISION,
 )
-"""What is watched, and what each pass lists; every other kind is read by name only."""
+"""What is watched, and what passes list; every other kind is read by name only."""
 
 
 class NotReadyError(Exception):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
-from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
@@ -21,7 +21,9 @@ from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import Observation, WriteRefusal
+from chaffinch.domain.record import Move, found_by, frozen_form
 from chaffinch.domain.rollout_status import invalid_spec_status
+from chaffinch.domain.state import RolloutState
 from chaffinch.domain.status_codec import state_of
 from chaffinch.domain.timing import Timing
 from chaffinch.ports.clock import Clock
@@ -41,12 +43,14 @@ from chaffinch.routing.envoy import router_manifests
 from chaffinch.routing.pinning import pinned
 from chaffinch.routing.settings import RouterSettings
 from chaffinch.runtime.children import Address, Children, address_of
+from chaffinch.runtime.commands import Replies, refusal
 from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.logbook import Logbook
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.metrics import Metrics, ObjectiveFigure, RolloutFigures
+from chaffinch.runtime.recording import Recording
 from chaffinch.runtime.route_store import write_route
 from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
@@ -102,6 +106,8 @@ class RolloutPass:
         self._world = world
         self._children = Children(world.cluster, world.clock, world.timing.idle)
         self._statuses = StatusRecord(world.cluster, world.term, world.timing)
+        self._replies = Replies(world.cluster, world.metrics)
+        self._recording = Recording(world.cluster, world.metrics, world.timing.objectives)
         self._logbook = Logbook()
         self._refusal: WriteRefusal | None = None
         self._spec: InferenceRolloutSpec | None = None
@@ -132,7 +138,8 @@ class RolloutPass:
             if self._spec is None or state.candidate is None:
                 status = invalid_spec_status(error.field_path, error.message, generation, previous, now)
                 await self._statuses.record(body, previous, status, now)
-                return Outcome(self._world.timing.idle)
+                await self._refuse_commands(rollout, state, error)
+                return Outcome(self._world.timing.idle, failed=self._replies.owing)
             # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found.
             spec, broken = self._spec, error
         question = Question(spec, generation, previous, state, now, broken)
@@ -140,12 +147,25 @@ class RolloutPass:
         self._logbook.read(work.seen)
         work = await self._carried_out(work)
         self._publish(work)
-        return Outcome(work.answer.next.requeue_after, failed=bool(work.seen.problems))
+        failed = bool(work.seen.problems) or self._replies.owing
+        return Outcome(work.answer.next.requeue_after, failed=failed)
+
+    async def _refuse_commands(
+        self, rollout: RolloutIdentity, state: RolloutState, error: InvalidSpec
+    ) -> None:
+        """Without a spec nothing can be done for anybody, and whoever asks is to know that."""
+        waiting = await self._world.gatherer.commands(rollout, state)
+        last = state.last_command
+        await self._replies.give(waiting, last)
+        message = f"The rollout's spec breaks a rule ({error}): mend it, then create another command."
+        answer = refusal(CommandReason.INVALID_SPEC, message, self._world.clock.now())
+        others = [body for uid, body in waiting.items() if last is None or uid != last.uid]
+        await self._replies.refuse(others, answer)
 
     async def _work(self, body: Manifest, rollout: RolloutIdentity, question: Question) -> _Work:
         state, made = question.state, datetime.fromisoformat(body["metadata"]["creationTimestamp"])
         gathered = await self._world.gatherer.gather(
-            rollout, made, state.attempts, comparison_of(question.spec, state)
+            rollout, made, state, comparison_of(question.spec, state)
         )
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
         return _Work(body, question, seen, gathered, decide(question, seen, self._world.timing))
@@ -229,9 +249,21 @@ class RolloutPass:
     async def _record(self, work: _Work) -> None:
         question, answer = work.question, work.answer
         await self._statuses.record(work.body, question.previous, answer.status, question.now)
+        await self._replies.give(work.gathered.commands, answer.next.state.last_command)
+        await self._keep_records(work)
         self._logbook.moved(work.seen.rollout, question.state, answer.next.state)
         for event in events_of(question.state, answer.next.state):
             await self._world.recorder.record(work.body, _note(event))
+
+    async def _keep_records(self, work: _Work) -> None:
+        question, answer = work.question, work.answer
+        if work.seen.problems:
+            return
+        found = found_by(answer.judgement, question.state)
+        move = Move(question.state, answer.next.state, found, question.now)
+        await self._recording.follow(
+            work.seen.rollout, move, lambda candidate: frozen_form(question.spec, work.seen, candidate)
+        )
 
     def _publish(self, work: _Work) -> None:
         state, judgement, phase = work.answer.next.state, work.answer.judgement, work.answer.status.phase

@@ -14,6 +14,7 @@ from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.metrics import Metrics
 
 CHAT = Subject(SubjectKind.ROLLOUT, "shop", "chat", "uid-chat")
+STOP = Subject(SubjectKind.COMMAND, "shop", "stop", "uid-stop")
 LOOK = Subject(SubjectKind.PROBE, "shop", "look", "uid-look")
 
 
@@ -55,10 +56,30 @@ def _body(name: str, uid: str = "", **labels: str) -> dict[str, Any]:
     return {"metadata": {"namespace": "shop", "name": name, "uid": uid, "labels": labels}}
 
 
-@pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED", "DELETED"])
+@pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED"])
 def test_an_event_of_a_rollout_is_passed_to_its_task(kind: str | None) -> None:
-    told = _tell("rollout", _body("chat", "uid-chat"), kind)
-    assert told == [("saw", CHAT, kind == "DELETED")]
+    assert _tell("rollout", _body("chat", "uid-chat"), kind) == [("saw", CHAT, False)]
+
+
+def test_the_end_of_a_rollout_ends_its_task_and_wakes_the_commands_of_the_namespace() -> None:
+    told = _tell("rollout", _body("chat", "uid-chat"), "DELETED")
+    assert told == [("saw", CHAT, True), ("wake", "command", "shop", None)]
+
+
+@pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED", "DELETED"])
+def test_an_event_of_a_command_is_passed_to_its_task_and_wakes_the_rollout_that_it_names(
+    kind: str | None,
+) -> None:
+    body = {**_body("stop", "uid-stop"), "spec": {"rollout": "chat"}}
+    assert _tell("command", body, kind) == [
+        ("saw", STOP, kind == "DELETED"),
+        ("wake", "rollout", "shop", "chat"),
+    ]
+
+
+@pytest.mark.parametrize("spec", [{}, {"spec": {}}, {"spec": {"rollout": ""}}, {"spec": {"rollout": 7}}])
+def test_a_command_that_names_no_rollout_wakes_none(spec: dict[str, Any]) -> None:
+    assert _tell("command", {**_body("stop", "uid-stop"), **spec}) == [("saw", STOP, False)]
 
 
 def test_an_event_of_a_probe_is_passed_to_its_task_and_wakes_its_rollout() -> None:

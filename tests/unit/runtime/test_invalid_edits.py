@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from chaffinch.ports.cluster import Kinds, UnavailableError
+from fakes.commands import answer_to, command
 from fakes.virtual_time import run
-from fakes.world import rollout
-from unit.runtime.shops import V2, at_canary, until
+from fakes.world import NAMESPACE, rollout
+from unit.runtime.shops import V2, at_canary, healthy, until
 
 
 def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:
@@ -39,5 +41,39 @@ def test_after_a_restart_an_attempt_waits_for_an_invalid_spec_to_be_mended() -> 
         shop.apply(rollout(**V2))
         shop.evidence.answer = None
         await until(shop, lambda: shop.status["phase"] == "Healthy")
+
+    run(story())
+
+
+def test_a_command_to_a_rollout_with_an_invalid_spec_is_told_what_to_mend() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        shop.apply(rollout(replicas=0))
+        shop.cluster.put(command("again", "Retry"))
+        shop.cluster.put(command("stop"))
+        await shop.look()
+        for name in ("again", "stop"):
+            assert answer_to(shop.cluster, name) == ("Refused", "InvalidSpec")
+        message = shop.cluster.read(Kinds.COMMAND, NAMESPACE, "stop")["status"]["message"]
+        assert message.startswith("The rollout's spec breaks a rule (spec.replicas: ")
+        assert message.endswith("): mend it, then create another command.")
+        before = shop.cluster.writes()
+        await shop.look()
+        assert shop.cluster.writes() == before
+
+    run(story())
+
+
+def test_a_command_that_could_not_be_answered_is_soon_answered_again() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        shop.apply(rollout(replicas=0))
+        await shop.look()
+        shop.cluster.put(command("stop"))
+        shop.cluster.fault = lambda verb, _: UnavailableError("away") if verb == "patch" else None
+        assert (await shop.look()).failed
+        shop.cluster.fault = lambda _, __: None
+        assert not (await shop.look()).failed
+        assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
 
     run(story())

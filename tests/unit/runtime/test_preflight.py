@@ -124,6 +124,8 @@ def test_a_missing_right_to_look_is_named() -> None:
         ("InferenceRollout", "inferencerollouts"),
         ("LoadProbe", "loadprobes"),
         ("InferenceBaseline", "inferencebaselines"),
+        ("RolloutCommand", "rolloutcommands"),
+        ("RolloutRecord", "rolloutrecords"),
         ("Deployment", "deployments"),
         ("ControllerRevision", "controllerrevisions"),
         ("Pod", "pods"),
