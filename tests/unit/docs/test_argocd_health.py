@@ -25,8 +25,9 @@ def _condition(kind: str, status: str, reason: str = "AsExpected", generation: i
 def _health(status: Mapping[str, Any] | None) -> tuple[str, str]:
     lua = lua51.LuaRuntime(unpack_returned_tuples=True)
     body = {"metadata": {"generation": 2}, **({"status": status} if status is not None else {})}
-    lua.globals().obj = lua.table_from(body, recursive=True)
-    health = lua.execute(SCRIPT.read_text(encoding="utf-8"))
+    assign: Any = lua.eval("function(object) obj = object end")
+    assign(lua.table_from(body, recursive=True))
+    health: Any = lua.execute(SCRIPT.read_text(encoding="utf-8"))
     return health["status"], health["message"]
 
 
