@@ -40,10 +40,15 @@ _MARKER = ".complete"
 
 @dataclass(frozen=True)
 class Build:
-    """One `go build`: of `targets`, in the module at `folder`, with build `tags`."""
+    """One `go build`: of `targets`, in the module at `folder`, with build `tags`.
+
+    `what` and `usually` tell a person what is built and how long it takes.
+    """
 
     folder: Path
     targets: tuple[str, ...]
+    what: str
+    usually: str
     tags: tuple[str, ...] = ()
 
 
@@ -51,35 +56,45 @@ class Build:
 class Bundle:
     """Programs that are built together: the files below `sources` decide when they are built again.
 
-    `links` are other names of the program `kubernetes`; `what` and `usually` tell a person what is built
-    and how long it takes.
+    `links` are other names of the program `kubernetes`.
     """
 
     sources: Path
     builds: tuple[Build, ...]
-    what: str
-    usually: str
     links: tuple[str, ...] = ()
 
 
 CORE = Bundle(
     SOURCES,
     (
-        Build(SOURCES, ("./kubernetes", "./coredns", "./pause", "helm.sh/helm/v4/cmd/helm")),
+        Build(
+            SOURCES,
+            ("./kubernetes", "./coredns", "./pause", "helm.sh/helm/v4/cmd/helm"),
+            what="Kubernetes, etcd, CoreDNS and helm from source, once",
+            usually="7 min on 2 cores",
+        ),
         Build(
             SOURCES / "prometheus",
             ("github.com/prometheus/prometheus/cmd/prometheus",),
-            ("remove_all_sd", "enable_kubernetes_sd"),  # of all discoveries only the pods': half the packages
+            what="Prometheus from source, once",
+            usually="3 min on 2 cores",
+            tags=("remove_all_sd", "enable_kubernetes_sd"),  # only the discovery of pods: half the packages
         ),
     ),
-    what="Kubernetes, etcd, CoreDNS, helm and Prometheus",
-    usually="10 min",
     links=LINKS,
 )
 """What every cluster needs."""
 
 KWOK = Bundle(
-    KWOK_SOURCES, (Build(KWOK_SOURCES, ("sigs.k8s.io/kwok/cmd/kwok",)),), what="KWOK", usually="2 min"
+    KWOK_SOURCES,
+    (
+        Build(
+            KWOK_SOURCES,
+            ("sigs.k8s.io/kwok/cmd/kwok",),
+            what="KWOK from source, once",
+            usually="2 min on 2 cores",
+        ),
+    ),
 )
 """What answers for nodes that do not exist."""
 
@@ -93,9 +108,9 @@ def ensure(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> Pat
     scratch = target.with_name(f"{target.name}.building-{os.getpid()}")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    progress.say(f"Building {bundle.what} (once; usually {bundle.usually} on 2 cores)")
     for build in bundle.builds:
-        compile_into(scratch, build, go, progress)
+        with progress.step(f"Building {build.what}", usually=build.usually):
+            compile_into(scratch, build, go, progress)
     for name in bundle.links:
         (scratch / name).symlink_to("kubernetes")
     (scratch / _MARKER).touch()
