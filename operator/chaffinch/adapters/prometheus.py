@@ -1,9 +1,10 @@
 """Reads evidence about live traffic from Prometheus, as raw samples.
 
-Two spans of time per question: the minutes after the step's start, and the last ones. If nothing was
-scraped in the former, because Prometheus was away, the minutes after them are asked for, and so on: the
+Two spans of time per question: the last minutes, and those after the step's start. If nothing was
+scraped in the latter, because Prometheus was away, the minutes after them are asked for, and so on: the
 evidence then begins later. Each is asked for twice by range selectors: for the block index alone, and
-then for all counters within the span of the few scrapes that are needed. Functions such as ``increase()``
+then for all counters within the span of the few scrapes that are needed; the index tells, too, when no
+router has counted a further block and the evidence is what it was. Functions such as ``increase()``
 are not used: they extrapolate, fill gaps and hide resets, and a verdict needs the counts that were
 counted. The reply is read here and not by a client library, which would drop the warnings that say that
 a reply is incomplete.
@@ -16,9 +17,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import httpx
 
@@ -34,7 +36,7 @@ from chaffinch.domain.live_evidence import (
     starts_of,
 )
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
-from chaffinch.domain.scrape_index import first_scrapes, newest_scrapes
+from chaffinch.domain.scrape_index import Blocks, first_scrapes, newest_blocks, newest_scrapes
 from chaffinch.ports.evidence import EvidenceQuestion
 
 START_WINDOW = timedelta(seconds=150)
@@ -57,7 +59,11 @@ _METRICS = (
 )
 
 _SETTLED = timedelta(seconds=30)
-_MOST_KNOWN_STARTS = 256
+_MOST_KNOWN = 256
+"""Of so many steps what was read is kept, so that it need not be read again."""
+
+_Step = tuple[str, int, Arms, datetime]
+_Known = TypeVar("_Known")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +73,24 @@ class _Start:
     Attributes:
         after: Nothing whole was scraped in the step before.
         found: The first that was scraped since then, by agent; None if that isn't known yet.
+        over: The minutes in which more agents' starts could be found are past.
     """
 
     after: datetime
     found: Mapping[str, Snapshot] | None = None
+    over: bool = False
+
+    def of(self, agents: Set[str]) -> Mapping[str, Snapshot] | None:
+        """Return what was found if it is all that there can be of these agents."""
+        return self.found if self.found is not None and (self.over or agents <= self.found.keys()) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a step's evidence was when the routers had counted up to these blocks."""
+
+    blocks: Blocks
+    evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +115,8 @@ class PrometheusEvidence:
         """Prepare to ask the Prometheus at ``url`` (scheme, host, port and an optional path)."""
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._limits = limits or Limits()
-        self._known_starts: dict[tuple[str, int, Arms, datetime], _Start] = {}
+        self._known_starts: dict[_Step, _Start] = {}
+        self._readings: dict[_Step, _Reading] = {}
         # No redirects and no proxies from the environment: only the configured address is asked. No
         # compression: a reply's size is then what arrives, and nothing can unfold in memory.
         self._client = httpx.AsyncClient(
@@ -121,29 +142,43 @@ class PrometheusEvidence:
 
     async def _read(self, question: EvidenceQuestion) -> Evidence:
         arms = Arms(question.candidate, question.stable)
-        starts = await self._starts(question, arms)
+        step = (question.rollout_uid, question.attempt, arms, question.since)
         window = _until(question.now, END_WINDOW)
         index = await self._series(question, _INDEX, window)
+        blocks = newest_blocks(index)
+        known = self._readings.get(step)
+        if known is not None and known.blocks == blocks:
+            return known.evidence
+        starts = await self._starts(question, step, blocks.keys())
         ends = await self._scrapes(question, arms, newest_scrapes(index), window)
-        return await asyncio.to_thread(evidence_of, arms, question.since, starts, ends)
+        evidence = await asyncio.to_thread(evidence_of, arms, question.since, starts, ends)
+        _remember(self._readings, step, _Reading(blocks, evidence))
+        return evidence
 
-    async def _starts(self, question: EvidenceQuestion, arms: Arms) -> Mapping[str, Snapshot]:
-        key = (question.rollout_uid, question.attempt, arms, question.since)
-        known = self._known_starts.get(key, _Start(question.since))
-        while known.found is None:
+    async def _starts(
+        self, question: EvidenceQuestion, step: _Step, agents: Set[str]
+    ) -> Mapping[str, Snapshot]:
+        known = self._known_starts.get(step, _Start(question.since))
+        while (found := known.of(agents)) is None:
             end = known.after + START_WINDOW
-            window = _until(min(end, question.now), START_WINDOW)
-            index = await self._series(question, _INDEX, window)
-            first = first_scrapes(index, arms.revisions, first_block_of(question.since) - 1)
-            starts = starts_of(question.since, await self._scrapes(question, arms, first, window))
+            starts, settled = await self._first(question, _until(min(end, question.now), START_WINDOW))
             if question.now <= end + _SETTLED:
+                if settled:
+                    _remember(self._known_starts, step, _Start(known.after, starts))
                 return starts
             # The past does not change any more, and reading it again each time is most of the cost.
-            known = _Start(known.after, starts) if starts else _Start(end)
-            while len(self._known_starts) >= _MOST_KNOWN_STARTS:
-                del self._known_starts[next(iter(self._known_starts))]
-            self._known_starts[key] = known
-        return known.found
+            known = _Start(known.after, starts, over=True) if starts else _Start(end)
+            _remember(self._known_starts, step, known)
+        return found
+
+    async def _first(self, question: EvidenceQuestion, window: Window) -> tuple[Mapping[str, Snapshot], bool]:
+        """Return the step's start as far as a window shows it, and whether that was scraped long ago."""
+        arms = Arms(question.candidate, question.stable)
+        index = await self._series(question, _INDEX, window)
+        few = first_scrapes(index, arms.revisions, first_block_of(question.since) - 1)
+        starts = starts_of(question.since, await self._scrapes(question, arms, few, window))
+        settled = few is not None and few.end + _SETTLED.total_seconds() < question.now.timestamp()
+        return starts, settled
 
     async def _scrapes(
         self, question: EvidenceQuestion, arms: Arms, few: Window | None, every: Window
@@ -203,6 +238,14 @@ def selector(question: EvidenceQuestion, metrics: tuple[str, ...], window: Windo
 def escaped(text: str) -> str:
     """Return a text as it stands between the double quotes of a PromQL string."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _remember(memory: dict[_Step, _Known], step: _Step, known: _Known) -> None:
+    """Keep something, at the cost of what was kept longest."""
+    memory.pop(step, None)
+    while len(memory) >= _MOST_KNOWN:
+        del memory[next(iter(memory))]
+    memory[step] = known
 
 
 def _until(end: datetime, reach: timedelta) -> Window:

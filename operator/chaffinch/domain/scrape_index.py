@@ -2,17 +2,20 @@
 
 A minute and a half of all counters is megabytes if routers are scraped every few seconds, and all but the
 newest scrape would be thrown away. The block index alone is one series per vector: it tells when each
-agent was scraped and what it had counted by then.
+agent was scraped and what it had counted by then, and so whether there is anything new to read at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from chaffinch.domain.prometheus_reply import CountSeries, Window
 
 SCRAPES = 2
 """How many scrapes of each agent are needed: should one be torn, the other may be whole."""
+
+Blocks = Mapping[str, Mapping[str, int]]
+"""The newest block that was counted, by agent and revision."""
 
 _MARGIN_SECONDS = 0.5  # a range selector leaves out its left end, or not, by version
 
@@ -24,6 +27,15 @@ def newest_scrapes(index: Iterable[CountSeries]) -> Window | None:
         index: The block index of all vectors.
     """
     return _span(sorted(by_time)[-SCRAPES:] for by_time in _blocks(index).values())
+
+
+def newest_blocks(index: Iterable[CountSeries]) -> Blocks:
+    """Return what every agent had counted at its newest scrape.
+
+    Args:
+        index: The block index of all vectors.
+    """
+    return {agent: by_time[max(by_time)] for agent, by_time in _blocks(index).items()}
 
 
 def first_scrapes(index: Iterable[CountSeries], revisions: Collection[str], block: int) -> Window | None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from chaffinch.adapters.prometheus import PrometheusEvidence
 from chaffinch.domain.block_vector import CHECKSUM
 from chaffinch.domain.evidence import Evidence, NoEvidence
+from chaffinch.ports.evidence import EvidenceQuestion
 from unit.adapters.fakeprometheus import NOW, QUESTION, B, alike, ask, holding, prometheus
 from unit.domain.scrapes import Scrapes
 
@@ -22,9 +23,9 @@ async def test_of_all_scrapes_it_asks_only_for_the_first_two_and_the_last_two_wh
     assert isinstance(answered, Evidence)
     assert answered.candidate.requests == 2 * (396 - 11)
     assert asked == [
+        ("index", 310, 400),
         ("index", 0, 150),
         ("all", 10.5, 17),
-        ("index", 310, 400),
         ("all", 390.5, 397),
     ]
 
@@ -57,13 +58,58 @@ async def test_a_start_that_is_past_is_read_once() -> None:
         assert isinstance(other, Evidence)
         await source.aclose()
     assert [start == 0 for what, start, _ in asked if what == "index"] == [
-        True,
-        False,
-        False,
         False,
         True,
         False,
+        False,
+        False,
+        True,
     ]
+
+
+def _at(second: float) -> EvidenceQuestion:
+    """The question, so many seconds after the step's start."""
+    return replace(QUESTION, now=datetime.fromtimestamp(B * 10 + second, UTC))
+
+
+async def test_while_no_router_has_counted_a_further_block_only_the_index_is_asked_for() -> None:
+    stored = Scrapes()
+    for second, block in ((10, B - 1), (15, B - 1), (80, B + 6), (85, B + 6), (90, B + 7)):
+        stored.add("a", B * 10 + second, alike(B - 9, block, 100 * (block - B + 2)))
+    asked: list[tuple[str, float, float]] = []
+    counted, questions = [], []
+    async with prometheus(holding(stored, asked)) as url:
+        source = PrometheusEvidence(url)
+        for second in (81, 86, 91):
+            asked.clear()
+            answered = await source.live(_at(second))
+            assert isinstance(answered, Evidence)
+            counted.append((answered.candidate.requests, answered.until.timestamp() - B * 10))
+            questions.append([what for what, _, _ in asked])
+        await source.aclose()
+    assert counted == [(700, 70), (700, 70), (800, 80)]
+    assert questions[1] == ["index"]
+    assert questions[2] == ["index", "all"]
+
+
+async def test_a_start_that_was_scraped_long_ago_is_read_again_only_for_an_agent_without_one() -> None:
+    stored = Scrapes()
+    for agent, seconds in {"a": (10, 15, 80, 90, 100), "late": (95, 100)}.items():
+        for second in seconds:
+            stored.add(agent, B * 10 + second, alike(B - 9, B - 2 + second // 10, 100 * second))
+    asked: list[tuple[str, float, float]] = []
+    starts, counted = [], []
+    async with prometheus(holding(stored, asked)) as url:
+        source = PrometheusEvidence(url)
+        for second in (81, 91, 101):
+            asked.clear()
+            answered = await source.live(_at(second))
+            assert isinstance(answered, Evidence)
+            counted.append(answered.candidate.requests)
+            starts.append(sum(what == "index" and end - start == 150 for what, start, end in asked))
+        await source.aclose()
+    assert starts == [1, 0, 1]
+    assert counted == [7000, 8000, 9000 + 500]
 
 
 async def test_a_start_that_was_never_scraped_is_replaced_by_the_first_scrape_after_it() -> None:
