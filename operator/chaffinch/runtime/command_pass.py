@@ -15,7 +15,7 @@ from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_command
 from chaffinch.api.v1alpha1.reasons import CommandReason
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
-from chaffinch.runtime.commands import is_answered, refusal, reply
+from chaffinch.runtime.commands import is_answered, refuse
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.metrics import Metrics
@@ -79,8 +79,7 @@ class CommandPass:
         return await self._refuse(body, spec.action, CommandReason.NO_SUCH_ROLLOUT, message)
 
     async def _refuse(self, body: Manifest, action: str, reason: CommandReason, message: str) -> Outcome:
-        answer = refusal(reason, message, self._clock.now())
-        await reply(self._cluster, body, answer)
+        answer = await refuse(self._cluster, body, reason, message, self._clock.now())
         self._metrics.answered(action, str(answer.outcome))
         return Outcome(_REST_SECONDS)
 

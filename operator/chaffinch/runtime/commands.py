@@ -7,7 +7,7 @@ command that fails therefore loses nothing: the command still waits, and the nex
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from datetime import datetime
 
 from chaffinch.api.v1alpha1.command import CommandOutcome, RolloutCommandStatus
@@ -89,49 +89,65 @@ async def reply(cluster: Cluster, body: Manifest, answer: RolloutCommandStatus) 
     await cluster.patch_status(Kinds.COMMAND, metadata["namespace"], metadata["name"], patch)
 
 
-def refusal(reason: CommandReason, message: str, now: datetime) -> RolloutCommandStatus:
-    """Return the answer that refuses a command."""
-    return RolloutCommandStatus(
+async def refuse(
+    cluster: Cluster, body: Manifest, reason: CommandReason, message: str, now: datetime
+) -> RolloutCommandStatus:
+    """Refuse a command that no rollout has decided on, and log that; return the answer.
+
+    Raises:
+        ClusterError: If it could not be written.
+    """
+    answer = RolloutCommandStatus(
         outcome=CommandOutcome.REFUSED, reason=reason, message=message[:_LONGEST_MESSAGE], at=now
     )
+    await reply(cluster, body, answer)
+    name = body["metadata"]["name"]
+    log.info("%s %s: %s", answer.outcome, reason, answer.message, extra=_fields(body) | {"command": name})
+    return answer
 
 
 class Replies:
-    """Gives the answers of one rollout to the commands that wait for it."""
+    """Gives the answers of one rollout to the commands that wait for it.
+
+    Nothing else may wait for a person's answer to be written, so a failure is only noted.
+    """
 
     def __init__(self, cluster: Cluster, metrics: Metrics) -> None:
         self._cluster = cluster
         self._metrics = metrics
         self.owing = False
-        """Whether the last answer could not be given; the next pass has to come soon."""
+        """Whether an answer could not be given; the next pass has to come soon."""
 
     async def give(self, commands: Mapping[str, Manifest], last: AnsweredCommand | None) -> None:
-        """Write the answer that the rollout's status remembers into its command, if that still waits.
-
-        Nothing else may wait for a person's answer to be written, so a failure is only noted.
-        """
+        """Write the answer that the rollout's status remembers into its command, if that still waits."""
         self.owing = False
         if last is None or last.uid not in commands:
             return
         answer = RolloutCommandStatus(
             outcome=last.outcome, reason=last.reason, message=last.message, at=last.at
         )
-        await self._send(commands[last.uid], answer)
+        await self._send(commands[last.uid], reply(self._cluster, commands[last.uid], answer), last.outcome)
 
-    async def refuse(self, commands: Iterable[Manifest], answer: RolloutCommandStatus) -> None:
-        """Give all of some commands the same answer, which their rollout does not have to remember."""
+    async def refuse(
+        self, commands: Iterable[Manifest], reason: CommandReason, message: str, now: datetime
+    ) -> None:
+        """Refuse commands for a reason that their rollout does not have to remember."""
         for body in commands:
-            await self._send(body, answer)
+            work = refuse(self._cluster, body, reason, message, now)
+            await self._send(body, work, CommandOutcome.REFUSED)
 
-    async def _send(self, body: Manifest, answer: RolloutCommandStatus) -> None:
-        metadata, spec = body["metadata"], body["spec"]
-        fields = {"namespace": metadata["namespace"], "rollout": spec["rollout"]}
+    async def _send(self, body: Manifest, work: Awaitable[object], outcome: CommandOutcome) -> None:
         try:
-            await reply(self._cluster, body, answer)
+            await work
         except ClusterError as error:
             self.owing = True
-            log.warning("command %s could not be answered: %s", metadata["name"], error, extra=fields)
-            return
-        self._metrics.answered(spec["action"], str(answer.outcome))
-        told = (metadata["name"], spec["action"], answer.outcome, answer.reason, answer.message)
-        log.info("command %s, %s: %s %s: %s", *told, extra=fields)
+            name = body["metadata"]["name"]
+            log.warning("command %s could not be answered: %s", name, error, extra=_fields(body))
+        else:
+            self._metrics.answered(body["spec"]["action"], str(outcome))
+
+
+def _fields(body: Manifest) -> dict[str, str]:
+    fields = {"namespace": str(body["metadata"]["namespace"])}
+    rollout = rollout_of(body)
+    return fields | {"rollout": rollout} if rollout else fields

@@ -43,7 +43,7 @@ from chaffinch.routing.envoy import router_manifests
 from chaffinch.routing.pinning import pinned
 from chaffinch.routing.settings import RouterSettings
 from chaffinch.runtime.children import Address, Children, address_of
-from chaffinch.runtime.commands import Replies, refusal
+from chaffinch.runtime.commands import Replies
 from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
@@ -158,9 +158,8 @@ class RolloutPass:
         last = state.last_command
         await self._replies.give(waiting, last)
         message = f"The rollout's spec breaks a rule ({error}): mend it, then create another command."
-        answer = refusal(CommandReason.INVALID_SPEC, message, self._world.clock.now())
         others = [body for uid, body in waiting.items() if last is None or uid != last.uid]
-        await self._replies.refuse(others, answer)
+        await self._replies.refuse(others, CommandReason.INVALID_SPEC, message, self._world.clock.now())
 
     async def _work(self, body: Manifest, rollout: RolloutIdentity, question: Question) -> _Work:
         state, made = question.state, datetime.fromisoformat(body["metadata"]["creationTimestamp"])

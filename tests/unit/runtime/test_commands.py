@@ -9,7 +9,7 @@ from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome, Rollou
 from chaffinch.api.v1alpha1.reasons import CommandReason
 from chaffinch.domain.commands import AnsweredCommand, Command
 from chaffinch.ports.cluster import Kinds, Manifest, UnavailableError
-from chaffinch.runtime.commands import Replies, command_of, is_answered, refusal, waiting
+from chaffinch.runtime.commands import Replies, command_of, is_answered, waiting
 from chaffinch.runtime.metrics import Metrics
 from fakes.cluster import FakeCluster
 from fakes.commands import REVISION, answer_to, command
@@ -124,18 +124,17 @@ def test_a_command_that_was_changed_since_it_was_read_is_not_overwritten() -> No
     assert answer_to(cluster, "stop") == ("Refused", "NoSuchRollout")
 
 
-def test_each_answer_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_refusal_is_logged_in_one_line_and_cut_to_what_the_status_takes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     cluster, commands = _cluster(command("stop"))
-    replies, _ = _replies(cluster)
+    replies, metrics = _replies(cluster)
     with caplog.at_level(logging.INFO):
-        run(replies.refuse(commands.values(), refusal(CommandReason.INVALID_SPEC, "Mend it.", LATER)))
-    assert [one.message for one in caplog.records] == ["command stop, Abort: Refused InvalidSpec: Mend it."]
-
-
-def test_a_refusal_is_cut_to_what_the_status_takes() -> None:
-    answer = refusal(CommandReason.INVALID, "x" * 600, LATER)
-    assert RolloutCommandStatus.model_validate(answer.to_dict()) == answer
-    assert answer.message == "x" * 512
+        run(replies.refuse(commands.values(), CommandReason.INVALID_SPEC, "x" * 600, LATER))
+    stored = cluster.read(Kinds.COMMAND, NAMESPACE, "stop")["status"]
+    assert RolloutCommandStatus.model_validate(stored).message == "x" * 512
+    assert [one.message for one in caplog.records] == [f"Refused InvalidSpec: {'x' * 512}"]
+    assert _counted(metrics) == {("Abort", "Refused"): 1}
 
 
 def _replies(cluster: FakeCluster) -> tuple[Replies, Metrics]:
