@@ -1,0 +1,93 @@
+"""What the scale measurement makes of a scrape and of an audit log."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from prometheus_client import generate_latest
+
+from bench.scale.audit import AuditTail, but_leases
+from bench.scale.figures import Row, Scrape, Span, table
+from bench.scale.operator_process import Usage
+from chaffinch.runtime.metrics import Metrics
+
+OPERATOR = "system:serviceaccount:chaffinch-system:chaffinch"
+
+
+def _scrape(*seconds: float, calls: int = 0) -> Scrape:
+    metrics = Metrics()
+    for each in seconds:
+        metrics.looked("rollout", failed=False, seconds=each)
+    metrics.looked("probe", failed=False, seconds=100)
+    for _ in range(calls):
+        metrics.request("get", "Pod", "200", 0.01)
+        metrics.request("get", "Pod", "404", 0.01)
+    return Scrape.of(generate_latest(metrics.registry).decode())
+
+
+def test_a_scrape_holds_the_passes_of_rollouts_and_the_calls_whatever_came_of_them() -> None:
+    scrape = _scrape(0.2, 0.3, calls=3)
+    assert (scrape.total_passes(), scrape.calls) == (2, {("get", "Pod"): 6})
+
+
+def test_a_quantile_lies_between_the_edges_of_its_bucket() -> None:
+    scrape = _scrape(*[0.2] * 98, 0.8, 0.8)
+    assert 0.1 < scrape.quantile(0.5) <= 0.25
+    assert 0.5 < scrape.quantile(0.99) <= 1
+
+
+def test_a_quantile_beyond_the_last_edge_is_infinite_and_one_of_nothing_is_not_a_number() -> None:
+    assert _scrape(1000).quantile(0.99) == math.inf
+    assert math.isnan(_scrape().quantile(0.99))
+
+
+@pytest.mark.parametrize(
+    ("value", "target", "ok"),
+    [(1.0, 1.0, True), (1.1, 1.0, False), (9.0, None, True), (math.nan, 1.0, False)],
+)
+def test_a_target_is_met_up_to_its_value_and_never_by_nothing(
+    value: float, target: float | None, ok: bool
+) -> None:
+    assert Row("it", value, target).ok is ok
+
+
+def test_a_span_counts_only_what_happened_in_it() -> None:
+    start = (Usage(at=10, cpu_seconds=5, rss_mib=1, peak_mib=1), _scrape(0.2, calls=1))
+    end = (Usage(at=40, cpu_seconds=20, rss_mib=1, peak_mib=1), _scrape(0.2, 0.2, 0.2, calls=4))
+    span = Span.between(start, end)
+    assert (span.seconds, span.cores, span.counted.total_passes()) == (30, 0.5, 2)
+    assert span.per_minute(span.counted.total_calls()) == 12
+
+
+def test_the_table_marks_what_missed_its_target() -> None:
+    lines = table([Row("good", 1, 2), Row("bad", 3, 2), Row("told", 4)]).splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["good", "1.000", "2"],
+        ["bad", "3.000", "2", "MISSED"],
+        ["told", "4.000", "-"],
+    ]
+
+
+def _event(verb: str, resource: str, user: str = OPERATOR, stage: str = "ResponseComplete") -> str:
+    event = {"stage": stage, "verb": verb, "user": {"username": user}, "objectRef": {"resource": resource}}
+    return json.dumps(event, separators=(",", ":")) + "\n"
+
+
+def test_only_what_the_user_wrote_since_the_last_look_is_counted(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.write_text(_event("patch", "configmaps"))
+    tail = AuditTail(log, OPERATOR)
+    with log.open("a") as more:
+        more.write(_event("update", "leases") + _event("get", "pods") + _event("patch", "pods", user="admin"))
+        more.write(_event("create", "events") + _event("create", "events", stage="RequestReceived"))
+        more.write(_event("delete", "services")[:20])
+    assert tail.writes() == {"update leases": 1, "create events": 1}
+    assert but_leases({"update leases": 1, "create events": 1}) == {"create events": 1}
+
+    with log.open("a") as more:
+        more.write(_event("delete", "services")[20:])
+    assert tail.writes() == {"delete services": 1}
+    assert tail.writes() == {}
