@@ -162,14 +162,13 @@ def _weight_of_step(world: World) -> int:
     rollout = world.status.get("rollout") or {}
     if _is_promoted(rollout):
         return FULL_WEIGHT
-    step = rollout.get("step") or {}
+    step, weight = rollout.get("step") or {}, 0
     for declared in world.spec.get("strategy", {}).get("steps", ()):
-        if declared["name"] != step.get("name"):
-            continue
-        if "bake" in declared:
-            return FULL_WEIGHT
-        canary: int = declared.get("canary", {}).get("weight", 0)
-        return canary * FULL_WEIGHT // 100
+        # A step that waits for approval keeps the weight of the canary steps before it.
+        if "approval" not in declared:
+            weight = declared.get("canary", {}).get("weight", 0) * FULL_WEIGHT // 100
+        if declared["name"] == step.get("name"):
+            return FULL_WEIGHT if "bake" in declared else weight
     return 0
 
 
@@ -182,8 +181,17 @@ def _unearned_steps(world: World, write: Write) -> Iterator[Violation]:
     if entered and entered["index"] > left["index"] + 1:
         yield Violation("I3", write, f"step {left['index']} is followed by step {entered['index']}")
     goes_on = entered is not None and entered["index"] > left["index"]
-    if (goes_on or _is_promoted(after)) and "passedAt" not in left:
+    promoted = _is_promoted(after) and not _is_commanded(write)
+    if (goes_on or promoted) and "passedAt" not in left:
         yield Violation("I3", write, f"step {left['name']} was left without a recorded Pass")
+
+
+def _is_commanded(write: Write) -> bool:
+    """Say whether a person has had the candidate promoted, whatever its steps have shown."""
+    status = write.stored.get("status") or {}
+    command, candidate = status.get("lastCommand") or {}, status.get("candidate") or {}
+    told = (command.get("action"), command.get("outcome"), command.get("revision"))
+    return told == ("Promote", "Accepted", candidate.get("revision"))
 
 
 def _is_promoted(rollout: Mapping[str, Any]) -> bool:

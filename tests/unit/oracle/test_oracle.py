@@ -159,6 +159,40 @@ def test_each_broken_invariant_is_named(history: list[Write], want: list[str]) -
     assert broken(history) == want
 
 
+@pytest.mark.parametrize(
+    ("told", "want"),
+    [
+        ({}, []),
+        ({"action": "Abort"}, ["I3 step canary-20 was left without a recorded Pass"]),
+        ({"outcome": "Refused"}, ["I3 step canary-20 was left without a recorded Pass"]),
+        ({"revision": STABLE}, ["I3 step canary-20 was left without a recorded Pass"]),
+    ],
+)
+def test_only_a_command_to_promote_takes_the_place_of_a_pass(told: dict[str, str], want: list[str]) -> None:
+    command = {"action": "Promote", "outcome": "Accepted", "revision": CANARY, **told}
+    promoted = status(1, decision="Promote")
+    said = {**promoted.stored["status"], "candidate": {"revision": CANARY}, "lastCommand": command}
+    assert broken([*AT_20, replace(promoted, stored={"spec": SPEC, "status": said})]) == want
+
+
+@pytest.mark.parametrize(
+    ("weight", "want"), [(2_000, []), (3_000, ["I3 canary bbbbbbbb rises to 3000, its step allows 2000"])]
+)
+def test_a_step_that_waits_for_approval_allows_the_weight_before_it(weight: int, want: list[str]) -> None:
+    steps = [{"name": "canary-20", "canary": {"weight": 20}}, {"name": "review", "approval": {}}]
+    spec = {"replicas": 2, "strategy": {"steps": steps}}
+    rollout = {"id": f"{CANARY}-a2", "step": {"name": "review", "index": 1}}
+    stored = {"spec": spec, "status": {"rollout": rollout}}
+    waiting = write("inferencerollouts/status", "chat", stored)
+    history = [
+        *FIRST[:3],
+        endpoints(CANARY, "b-0"),
+        waiting,
+        route({STABLE: 10_000 - weight, CANARY: weight}),
+    ]
+    assert broken(history) == want
+
+
 def test_writes_of_others_are_taken_into_account_but_not_judged() -> None:
     stranger = write("deployments", f"chat-{STABLE}", {"spec": {"replicas": 0}}, user="admin")
     assert broken([*FIRST, stranger]) == []
