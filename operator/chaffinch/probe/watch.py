@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
-
+from chaffinch.meters import Meters
 from chaffinch.probe.outcome import Outcome
 
 WARM_UP = "warm-up"
@@ -14,16 +13,16 @@ class Watch:
     """The progress of one run, and its metrics in a registry of its own."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        meters = Meters()
+        self.registry = meters.registry
         self._stage = STARTING
         self._done = 0
-        self._requests = Counter(
-            "chaffinch_probe_requests", "Requests that ended.", ["stage", "outcome"], registry=self.registry
+        self._requests = meters.counter(
+            "chaffinch_probe_requests_total", "Requests that ended.", "stage", "outcome"
         )
-        self._open = Gauge("chaffinch_probe_open_requests", "Requests that are open.", registry=self.registry)
-        self._finished = Gauge(
-            "chaffinch_probe_finished", "Whether the result is there.", registry=self.registry
-        )
+        self._open = meters.gauge("chaffinch_probe_open_requests", "Requests that are open.")
+        self._finished = meters.gauge("chaffinch_probe_finished", "1 once the result is there.")
+        self.descriptions = meters.descriptions
 
     def enter(self, stage: str) -> None:
         """Note that a stage begins."""

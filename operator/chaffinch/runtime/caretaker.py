@@ -44,6 +44,8 @@ class _PassWatch(Watch):
         self._health.pass_ended(self._subject)
         seconds = self._clock.monotonic() - self._began
         self._metrics.looked(self._subject.kind, failed=failed, seconds=seconds)
+        if self._subject.kind is SubjectKind.ROLLOUT:
+            self._metrics.rollouts.looked(self._subject.namespace, self._subject.name, failed=failed)
 
 
 class Caretaker:
@@ -75,7 +77,14 @@ class Caretaker:
         self._chance = chance
 
     async def look_after(self, subject: Subject, wake: asyncio.Event) -> None:
-        """Look after an object until it is gone."""
+        """Look after an object until it is gone; what was published of it goes with it."""
+        try:
+            await self._look_after(subject, wake)
+        finally:
+            if subject.kind is SubjectKind.ROLLOUT:
+                self._world.metrics.rollouts.forget(subject.namespace, subject.name)
+
+    async def _look_after(self, subject: Subject, wake: asyncio.Event) -> None:
         one = self._others.get(subject.kind) or RolloutPass(self._world)
         await look_after(
             lambda: one.look(subject),

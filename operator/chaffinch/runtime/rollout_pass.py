@@ -15,7 +15,6 @@ from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
-from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain import machine
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
@@ -49,8 +48,9 @@ from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.logbook import Logbook
 from chaffinch.runtime.loop import GONE, Outcome
-from chaffinch.runtime.metrics import Metrics, ObjectiveFigure, RolloutFigures
+from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.recording import Recording
+from chaffinch.runtime.rollout_metrics import ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route
 from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
@@ -121,9 +121,9 @@ class RolloutPass:
         try:
             body = await self._world.cluster.get(Kinds.ROLLOUT, subject.namespace, subject.name)
         except NotFoundError:
-            return self._gone(subject)
+            return GONE
         if body["metadata"]["uid"] != subject.uid:
-            return self._gone(subject)
+            return GONE
         if "deletionTimestamp" in body["metadata"]:
             return Outcome(self._world.timing.idle)
         return await self._look_at(body, RolloutIdentity(subject.namespace, subject.name, subject.uid))
@@ -138,6 +138,8 @@ class RolloutPass:
             if self._spec is None or state.candidate is None:
                 status = invalid_spec_status(error.field_path, error.message, generation, previous, now)
                 await self._statuses.record(body, previous, status, now)
+                figures = RolloutFigures(status, now)
+                self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, figures)
                 await self._refuse_commands(rollout, state, error)
                 return Outcome(self._world.timing.idle, failed=self._replies.owing)
             # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found.
@@ -251,6 +253,7 @@ class RolloutPass:
         await self._replies.give(work.gathered.commands, answer.next.state.last_command)
         await self._keep_records(work)
         self._logbook.moved(work.seen.rollout, question.state, answer.next.state)
+        self._count(work.seen.rollout, question.state, answer.next.state)
         for event in events_of(question.state, answer.next.state):
             await self._world.recorder.record(work.body, _note(event))
 
@@ -265,21 +268,19 @@ class RolloutPass:
         )
 
     def _publish(self, work: _Work) -> None:
-        state, judgement, phase = work.answer.next.state, work.answer.judgement, work.answer.status.phase
-        weight = state.candidate.weight / FULL_WEIGHT if state.candidate else 0.0
-        figures = tuple(
+        judgement = work.answer.judgement
+        objectives = tuple(
             ObjectiveFigure(verdict.gate.objective, verdict.value, verdict.control)
             for verdict in (judgement.verdicts if judgement else ())
         )
-        self._world.metrics.rollout(
-            work.seen.rollout.namespace,
-            work.seen.rollout.name,
-            RolloutFigures(phase.value if phase else "", state.stage.value, weight, figures),
-        )
+        figures = RolloutFigures(work.answer.status, work.question.now, objectives, work.seen.evidence)
+        rollout = work.seen.rollout
+        self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, figures)
 
-    def _gone(self, subject: Subject) -> Outcome:
-        self._world.metrics.forget_rollout(subject.namespace, subject.name)
-        return GONE
+    def _count(self, rollout: RolloutIdentity, before: RolloutState, after: RolloutState) -> None:
+        last = after.last_attempt
+        if last is not None and last != before.last_attempt:
+            self._world.metrics.rollouts.ended(rollout.namespace, rollout.name, last.outcome, last.cause)
 
 
 def _as_it_is(manifest: Manifest, live: Mapping[Address, Manifest]) -> Manifest:

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from chaffinch.adapters.clock import SystemClock
 from chaffinch.runtime.baseline_export import BaselineExport
 from chaffinch.runtime.health import Health
-from chaffinch.runtime.metrics import Metrics, ObjectiveFigure, RolloutFigures
+from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.web import health_app, metrics_app
 from fakes.baselines import baseline_object
 
@@ -32,27 +32,6 @@ def _scrape(metrics: Metrics) -> Samples:
 
 def _of(samples: Samples, name: str) -> Samples:
     return {key: value for key, value in samples.items() if key[0] == name}
-
-
-def test_a_rollout_has_one_stage_its_weight_and_its_figures() -> None:
-    metrics = Metrics()
-    metrics.rollout("shop", "chat", RolloutFigures("Degraded", "Deploying", 0.0))
-    figures = (ObjectiveFigure("ttft", 0.25, None),)
-    metrics.rollout("shop", "chat", RolloutFigures("Progressing", "Stepping", 0.2, figures))
-    samples = _scrape(metrics)
-    where = (("rollout", "chat"), ("rollout_namespace", "shop"))
-    assert _of(samples, "chaffinch_rollout_stage") == {
-        ("chaffinch_rollout_stage", (*where, ("stage", "Stepping"))): 1.0
-    }
-    assert _of(samples, "chaffinch_rollout_phase") == {
-        ("chaffinch_rollout_phase", (("phase", "Progressing"), *where)): 1.0
-    }
-    assert samples["chaffinch_rollout_canary_weight_ratio", where] == 0.2
-    value = samples["chaffinch_objective_value", (("arm", "candidate"), ("objective", "ttft"), *where)]
-    assert value == 0.25
-    metrics.forget_rollout("shop", "chat")
-    gone = _scrape(metrics)
-    assert not [key for key in gone if ("rollout", "chat") in key[1]]
 
 
 def test_requests_and_passes_are_counted() -> None:
