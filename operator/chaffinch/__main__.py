@@ -40,9 +40,11 @@ from chaffinch.runtime.lease import Lease, LeaseTerms
 from chaffinch.runtime.logs import configure
 from chaffinch.runtime.loop import Pace
 from chaffinch.runtime.metrics import Metrics
+from chaffinch.runtime.observed import ObservedEvidence, ObservedRouters
 from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights, passed
 from chaffinch.runtime.probe_pass import ProbePass, ProbeSettings
 from chaffinch.runtime.rollout_pass import World
+from chaffinch.runtime.tracing import NoTracer, Report, Tracer, reporting
 from chaffinch.runtime.web import health_app, metrics_app, serve
 from chaffinch.settings import Settings, SettingsError, load
 
@@ -65,6 +67,7 @@ class Operator:
         self._clock = SystemClock()
         self._health = Health(self._clock, longest_pass=settings.pass_timeout + 60)
         self._metrics = Metrics()
+        self._tracer = _tracer(settings)
         connect_timeout, timeout = settings.kube_connect_timeout, settings.kube_request_timeout
         limits = Limits(connect_timeout, timeout, settings.kube_connections)
         client = connect(limits)
@@ -73,7 +76,10 @@ class Operator:
         lease_cluster = KubernetesCluster(client, lease_limits, lambda: math.inf, self._metrics.request)
         self._lease = Lease(lease_cluster, self._clock, _terms(settings))
         self._metrics.follow_lease(self._lease.seconds_left, lambda: self._lease.epoch)
-        self._cluster = KubernetesCluster(client, limits, self._lease.seconds_left, self._metrics.request)
+        report: Report = self._metrics.request
+        if settings.tracing_endpoint:
+            report = reporting(report, self._tracer)
+        self._cluster = KubernetesCluster(client, limits, self._lease.seconds_left, report)
         self._clusters = (lease_cluster, self._cluster)
 
     async def run(self) -> int:
@@ -95,6 +101,7 @@ class Operator:
             await asyncio.gather(health.cleanup(), metrics.cleanup())
             for cluster in self._clusters:
                 cluster.close()
+            self._tracer.close()
 
     async def _leads(self) -> bool:
         """Wait for the Lease; False if asked to end before. The watch engine takes the signals over later."""
@@ -137,8 +144,8 @@ class Operator:
         settings, cluster, clock = self._settings, self._cluster, self._clock
         world = World(
             cluster=cluster,
-            gatherer=Gatherer(cluster, AgentRouters(pods)),
-            evidence=evidence,
+            gatherer=Gatherer(cluster, ObservedRouters(AgentRouters(pods), self._tracer)),
+            evidence=ObservedEvidence(evidence, self._metrics, clock, self._tracer),
             recorder=EventRecorder(cluster, clock, settings.identity),
             clock=clock,
             metrics=self._metrics,
@@ -163,7 +170,15 @@ class Operator:
             pass_timeout=settings.pass_timeout,
         )
         commands = CommandPass(cluster, clock, self._metrics, settings.idle_interval)
-        return Caretaker(world, probes, commands, health=self._health, pace=pace, chance=random.random)
+        return Caretaker(
+            world,
+            probes,
+            commands,
+            health=self._health,
+            pace=pace,
+            chance=random.random,
+            tracer=self._tracer,
+        )
 
     async def _end(self, hub: Hub) -> None:
         """Hand over: end the passes, then give the Lease up, so that a successor can lead at once."""
@@ -177,6 +192,16 @@ class Operator:
             log.critical("the lease is lost: this process ends")
             logging.shutdown()
             os._exit(REPLACED)
+
+
+def _tracer(settings: Settings) -> Tracer:
+    if settings.tracing_endpoint is None:
+        return NoTracer()
+    from chaffinch.runtime.tracing_otlp import OtlpTracer  # half a second to import, for those who ask for it
+
+    return OtlpTracer(
+        {"service.namespace": settings.operator_namespace, "service.instance.id": settings.identity}
+    )
 
 
 def _terms(settings: Settings) -> LeaseTerms:

@@ -52,6 +52,7 @@ def _url(value: str) -> str:
 ObjectName = Annotated[str, AfterValidator(_object_name)]
 SecretName = Annotated[str, AfterValidator(_dotted_name)]
 Url = Annotated[str, AfterValidator(_url)]
+OptionalUrl = Annotated[Url | None, BeforeValidator(lambda value: value or None)]
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
@@ -128,6 +129,13 @@ class Settings(BaseSettings):
     )
     health_port: Port = Field(8081, description="Port of `/healthz` and `/readyz`.")
     metrics_port: Port = Field(9090, description="Port of the operator's own `/metrics`.")
+    tracing_endpoint: OptionalUrl = Field(
+        None,
+        validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT",
+        description="URL of an OpenTelemetry collector that takes OTLP over HTTP, such as"
+        " `http://collector.monitoring:4318`; traces are sent there. Empty: none are made. The other standard"
+        " variables `OTEL_*` refine it.",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         "INFO", description="Least severe messages to log."
     )
@@ -160,6 +168,8 @@ def load() -> Settings:
 def _problem(location: tuple[int | str, ...], kind: str, message: str) -> str:
     if not location:
         return message.removeprefix("Value error, ")
+    if str(location[0]) not in Settings.model_fields:
+        return f"{location[0]}: {message.removeprefix('Value error, ')}"
     name = PREFIX + str(location[0]).upper()
     if kind == "missing":
         described = Settings.model_fields[str(location[0])].description or ""
@@ -184,9 +194,10 @@ def _row(name: str, field: FieldInfo) -> str:
     if field.is_required():
         default = "*required*"
     else:
-        text = ",".join(field.default) if isinstance(field.default, tuple) else str(field.default)
+        text = ",".join(field.default) if isinstance(field.default, tuple) else str(field.default or "")
         default = f"`{text}`" if text else "empty"
-    return f"| `{PREFIX}{name.upper()}` | {default} | {field.description} |"
+    variable = field.validation_alias or PREFIX + name.upper()
+    return f"| `{variable}` | {default} | {field.description} |"
 
 
 if __name__ == "__main__":

@@ -71,6 +71,18 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, va
     assert want in str(caught.value)
 
 
+def test_traces_are_off_unless_there_is_a_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert _load(monkeypatch).tracing_endpoint is None
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    assert _load(monkeypatch).tracing_endpoint is None
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
+    assert _load(monkeypatch).tracing_endpoint == "http://collector:4318"
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318")
+    with pytest.raises(SettingsError, match="OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL"):
+        _load(monkeypatch)
+
+
 def test_every_setting_is_described() -> None:
     assert all(field.description for field in Settings.model_fields.values())
 

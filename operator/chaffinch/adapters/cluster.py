@@ -9,6 +9,7 @@ may not take longer.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import os
 import time
@@ -180,8 +181,10 @@ class KubernetesCluster:
 
     async def _run(self, verb: str, kind: str, call: Callable[[], Manifest], what: str = "") -> Manifest:
         loop = asyncio.get_running_loop()
+        # With the context of the pass: the report is about a request of it.
+        context = contextvars.copy_context()
         return await loop.run_in_executor(
-            self._threads, self._measured, verb, kind, call, what or f"{verb} {kind}"
+            self._threads, context.run, self._measured, verb, kind, call, what or f"{verb} {kind}"
         )
 
     def _measured(self, verb: str, kind: str, call: Callable[[], Manifest], what: str) -> Manifest:

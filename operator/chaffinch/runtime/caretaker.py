@@ -14,6 +14,7 @@ from chaffinch.runtime.loop import Outcome, Pace, Watch, look_after
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.probe_pass import ProbePass
 from chaffinch.runtime.rollout_pass import RolloutPass, World
+from chaffinch.runtime.tracing import PassTrace, Tracer
 
 
 class _Pass(Protocol):
@@ -25,10 +26,13 @@ class _Pass(Protocol):
 
 
 class _PassWatch(Watch):
-    """Counts and times the passes of one object."""
+    """Counts, times and traces the passes of one object."""
 
-    def __init__(self, subject: Subject, clock: Clock, health: Health, metrics: Metrics) -> None:
+    def __init__(
+        self, subject: Subject, clock: Clock, health: Health, metrics: Metrics, tracer: Tracer
+    ) -> None:
         self._subject = subject
+        self._trace = PassTrace(tracer, subject)
         self._clock = clock
         self._health = health
         self._metrics = metrics
@@ -38,9 +42,11 @@ class _PassWatch(Watch):
         """Note the start."""
         self._began = self._clock.monotonic()
         self._health.pass_began(self._subject)
+        self._trace.began()
 
     def ended(self, *, failed: bool) -> None:
         """Note the end."""
+        self._trace.ended(failed=failed)
         self._health.pass_ended(self._subject)
         seconds = self._clock.monotonic() - self._began
         self._metrics.looked(self._subject.kind, failed=failed, seconds=seconds)
@@ -58,6 +64,7 @@ class Caretaker:
         health: Told about passes.
         pace: How often to look.
         chance: Random numbers in [0, 1), for jitter.
+        tracer: Keeps a trace of each pass.
     """
 
     def __init__(
@@ -69,12 +76,14 @@ class Caretaker:
         health: Health,
         pace: Pace,
         chance: Callable[[], float],
+        tracer: Tracer,
     ) -> None:
         self._world = world
         self._others: dict[SubjectKind, _Pass] = {SubjectKind.PROBE: probes, SubjectKind.COMMAND: commands}
         self._health = health
         self._pace = pace
         self._chance = chance
+        self._tracer = tracer
 
     async def look_after(self, subject: Subject, wake: asyncio.Event) -> None:
         """Look after an object until it is gone; what was published of it goes with it."""
@@ -91,6 +100,6 @@ class Caretaker:
             wake,
             pace=self._pace,
             chance=self._chance,
-            watch=_PassWatch(subject, self._world.clock, self._health, self._world.metrics),
+            watch=_PassWatch(subject, self._world.clock, self._health, self._world.metrics, self._tracer),
             fields={"kind": subject.kind, "namespace": subject.namespace, subject.kind: subject.name},
         )

@@ -1,7 +1,8 @@
 """Logs that a machine can read: one JSON object per line, with the same few fields everywhere.
 
-Only the fields of :data:`FIELDS` are taken from a record, so that no stray attribute (a manifest, an answer)
-can end up in a log by accident. The text of a foreign exception is left out for the same reason.
+A line has the fields of the pass that it was written in, whoever wrote it: object, revision, attempt, trace.
+Beside them only those of :data:`FIELDS` are taken from a record, so that no stray attribute (a manifest, an
+answer) can end up in a log by accident. The text of a foreign exception is left out for the same reason.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import traceback
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+
+from chaffinch.runtime.current_pass import current_fields
 
 FIELDS = ("kind", "namespace", "rollout", "probe", "command", "revision", "attempt", "epoch")
 
@@ -29,6 +32,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": _message(record),
         }
+        line |= current_fields()
         line |= {name: str(getattr(record, name)) for name in FIELDS if hasattr(record, name)}
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__

@@ -54,6 +54,7 @@ from chaffinch.runtime.rollout_metrics import ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route
 from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
+from chaffinch.runtime.tracing import note_decision
 
 _ALLOW = "remove what forbids it"
 _MEND = (
@@ -169,7 +170,9 @@ class RolloutPass:
             rollout, made, state, comparison_of(question.spec, state)
         )
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
-        return _Work(body, question, seen, gathered, decide(question, seen, self._world.timing))
+        answer = decide(question, seen, self._world.timing)
+        note_decision(question, seen, answer)
+        return _Work(body, question, seen, gathered, answer)
 
     async def _with_evidence(self, seen: Observation, question: Question) -> Observation:
         asked = machine.evidence_needed(question.state, question.now)

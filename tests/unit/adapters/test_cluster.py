@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import Any
 
@@ -176,3 +177,16 @@ def test_without_a_way_to_the_api_server_the_remedy_is_said(monkeypatch: pytest.
         ConnectionSettingsError, match="run in a pod with a ServiceAccount, or set KUBECONFIG"
     ):
         connect(LIMITS)
+
+
+def test_a_report_is_given_in_the_context_of_whoever_asked() -> None:
+    who, heard = ContextVar("who", default="nobody"), []
+    wire = Wire({"kind": "Pod"})
+
+    async def story() -> None:
+        cluster = KubernetesCluster(wire, LIMITS, lambda: 15.0, lambda *_: heard.append(who.get()))  # type: ignore[arg-type]
+        who.set("this pass")
+        await cluster.get(Kinds.POD, "shop", "chat-0")
+
+    asyncio.run(story())
+    assert heard == ["this pass"]

@@ -12,6 +12,7 @@ from chaffinch.runtime.caretaker import Caretaker
 from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.loop import Pace
+from chaffinch.runtime.tracing import NoTracer
 from fakes.virtual_time import run
 from fakes.world import NAME, NAMESPACE, Shop, rollout
 from unit.runtime.scrape import scrape
@@ -20,9 +21,10 @@ from unit.runtime.scrape import scrape
 def _hub(shop: Shop) -> Hub:
     unused: Any = None
     health = Health(shop.world.clock, longest_pass=60)
-    return Hub(
-        Caretaker(shop.world, unused, unused, health=health, pace=Pace(), chance=lambda: 0.5).look_after
+    care = Caretaker(
+        shop.world, unused, unused, health=health, pace=Pace(), chance=lambda: 0.5, tracer=NoTracer()
     )
+    return Hub(care.look_after)
 
 
 def _rollouts(shop: Shop) -> set[str]:
