@@ -2,7 +2,9 @@
 
 A look (a *pass*) may be the first after a crash, so it needs nothing from the one before. Looks at one object
 are at least ``spacing`` apart; after a failure the pause grows with jitter, and events do not shorten it: a
-fault of the API server must not become a storm of requests.
+fault of the API server must not become a storm of requests. One failure may be a coincidence and is tried
+again at once. From the second one in a row on, a pass also has to earn the requests that it made in vain;
+where reads succeed and writes do not, they are many.
 
 What failed is logged as the kind of error and the place in our code. The text of an error is shown only if it
 is one of ours: texts of other libraries may hold parts of remote answers.
@@ -16,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from chaffinch.ports.cluster import ClusterError
+from chaffinch.runtime import spending
 from chaffinch.runtime.logs import place_of
 
 log = logging.getLogger(__name__)
@@ -47,23 +50,28 @@ class Pace:
         spacing: Least time between two passes.
         first_backoff: Pause after the first failure; doubled by each one that follows.
         longest_backoff: Longest pause after failures.
+        request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
+            20 requests a minute.
         pass_timeout: Longest time that one pass may take.
     """
 
     spacing: float = 1.0
     first_backoff: float = 1.0
     longest_backoff: float = 30.0
+    request_price: float = 3.0
     pass_timeout: float = 120.0
 
-    def backoff(self, failures: int, chance: float) -> float:
+    def backoff(self, failures: int, chance: float, requests: int = 0) -> float:
         """Return the pause after so many failures in a row.
 
         Args:
             failures: How many, from 1.
             chance: A random number in [0, 1) that spreads the pause over 50 % to 100 % of its length.
+            requests: How many the last pass made.
         """
         longest = min(self.longest_backoff, self.first_backoff * 2.0 ** min(failures - 1, 32))
-        return max(self.spacing, longest * (0.5 + chance / 2))
+        price = min(self.longest_backoff, self.request_price * requests) if failures > 1 else 0.0
+        return max(self.spacing, longest * (0.5 + chance / 2), price)
 
 
 class Watch:
@@ -98,10 +106,11 @@ async def look_after(
     failures = 0
     while True:
         wake.clear()
+        spent = spending.begin()
         outcome = await _one(look, pace.pass_timeout, watch, fields)
         if outcome is None or outcome.failed:
             failures += 1
-            await asyncio.sleep(pace.backoff(failures, chance()))
+            await asyncio.sleep(pace.backoff(failures, chance(), spent.requests))
             continue
         failures = 0
         if outcome.gone:
