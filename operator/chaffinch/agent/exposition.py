@@ -24,7 +24,12 @@ from chaffinch.domain.block_vector import (
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-_FAMILIES: tuple[tuple[str, str, str], ...] = (
+COMMON = ("rollout_namespace", "rollout", "rollout_uid", "agent")
+"""The labels of every series; ``agent`` is one process of a router: its pod, and when it started."""
+ARM = ("revision", "attempt")
+"""What the counters of requests have beside them."""
+
+FAMILIES: tuple[tuple[str, str, str], ...] = (
     (REQUESTS, "counter", "Finished requests by what became of them."),
     (TTFT, "histogram", "Seconds to the first byte of a streamed answer's body; failures are unbounded."),
     (E2E, "histogram", "Seconds to the last byte of an answer; failures are unbounded."),
@@ -66,12 +71,12 @@ def exposition(
 
 
 def _of_vectors(common: Mapping[str, str], vectors: Iterable[tuple[ArmKey, BlockVector]]) -> Iterator[str]:
-    by_family: dict[str, list[str]] = {name: [] for name, _, _ in _FAMILIES}
+    by_family: dict[str, list[str]] = {name: [] for name, _, _ in FAMILIES}
     for arm, vector in vectors:
-        labels = {**common, "revision": arm.revision, "attempt": str(arm.attempt)}
+        labels = {**common, **dict(zip(ARM, (arm.revision, str(arm.attempt)), strict=True))}
         for series in vector.encode():
             by_family[_family_of(series)].append(_line(series, labels))
-    for name, kind, text in _FAMILIES:
+    for name, kind, text in FAMILIES:
         yield f"# HELP {name} {text}"
         yield f"# TYPE {name} {kind}"
         yield from by_family[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,8 +12,9 @@ from aiohttp import web
 
 from chaffinch.agent.admin import AdminError, EnvoyAdmin, EnvoyDownError
 from chaffinch.agent.counting import LogCounter
-from chaffinch.agent.exposition import CONTENT_TYPE, Own, exposition
-from chaffinch.agent.keeper import RouteKeeper, Served
+from chaffinch.agent.exposition import COMMON, CONTENT_TYPE, exposition
+from chaffinch.agent.keeper import RouteKeeper
+from chaffinch.agent.own_metrics import own_metrics
 from chaffinch.agent.settings import AgentSettings
 
 _SETTLE_SECONDS = 5
@@ -53,13 +54,10 @@ class Views:
 
     async def metrics(self, _: web.Request) -> web.Response:
         """Answer a scrape."""
-        common = {
-            "rollout_namespace": self.settings.namespace,
-            "rollout": self.settings.rollout,
-            "rollout_uid": self.settings.rollout_uid,
-            "agent": self.agent,
-        }
-        text = exposition(common, self.counter.blocks.vectors(), self._own())
+        of = self.settings
+        common = dict(zip(COMMON, (of.namespace, of.rollout, of.rollout_uid, self.agent), strict=True))
+        own = own_metrics(self.counter, self.keeper)
+        text = exposition(common, self.counter.blocks.vectors(), own)
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE})
 
     async def state(self, _: web.Request) -> web.Response:
@@ -98,28 +96,6 @@ class Views:
             await asyncio.sleep(_POLL_SECONDS)
         return web.Response(text="ok\n")
 
-    def _own(self) -> Iterator[Own]:
-        counter, blocks, keeper = self.counter, self.counter.blocks, self.keeper
-        yield from (
-            _counter("log_lines_total", "Lines of the access log that were read.", counter.lines),
-            _counter("log_lines_dropped_total", "Lines that could not be understood.", counter.dropped),
-            _counter("log_rotations_total", "Rotations of the access log.", counter.rotations),
-            _counter("envoy_restarts_total", "Restarts of Envoy that were noticed.", counter.restarts),
-            _counter("apply_failures_total", "Configurations that Envoy did not take.", keeper.failures),
-            _counter("late_requests_total", "Requests logged too late for their block.", blocks.late),
-            _counter("overdue_requests_total", "Requests still open at the horizon.", blocks.overdue_total),
-            _counter("forgotten_requests_total", "Requests that broke with Envoy.", blocks.forgotten),
-            _gauge("open_requests", "Requests that have begun and not ended.", {"": blocks.open_requests}),
-            Own(
-                "chaffinch_agent_routes_refused_total",
-                "counter",
-                "Routes that were refused.",
-                {(("reason", reason),): count for reason, count in keeper.refused.items()},
-            ),
-        )
-        if keeper.served is not None:
-            yield from _own_of(keeper.served)
-
 
 async def may_be_serving(admin: EnvoyAdmin) -> bool:
     """Say whether Envoy has requests under way, as far as anyone can tell.
@@ -148,24 +124,3 @@ async def open_requests(admin: EnvoyAdmin, revisions: Sequence[str]) -> dict[str
     except (AdminError, TimeoutError):
         return None
     return {revision: counts.get(revision, 0) for revision in revisions}
-
-
-def _own_of(served: Served) -> Iterator[Own]:
-    route, translation = served.applied.truth.route, served.applied.translation
-    yield _gauge("route_epoch", "Epoch of the route that is served.", {"": route.epoch})
-    yield _gauge("route_sequence", "Sequence of the route that is served.", {"": route.sequence})
-    yield _gauge("weight", "Effective weight in 1/10,000.", translation.weights)
-    yield _gauge("ready_endpoints", "Ready, admitted endpoints.", translation.ready)
-
-
-def _counter(name: str, text: str, value: int) -> Own:
-    return Own(f"chaffinch_agent_{name}", "counter", text, {(): value})
-
-
-def _gauge(name: str, text: str, by_revision: Mapping[str, int]) -> Own:
-    values = {_of_revision(revision): value for revision, value in by_revision.items()}
-    return Own(f"chaffinch_agent_{name}", "gauge", text, values)
-
-
-def _of_revision(revision: str) -> tuple[tuple[str, str], ...]:
-    return (("revision", revision),) if revision else ()
