@@ -20,10 +20,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from aiohttp import web
+
 from bench.scale.audit import AuditTail, but_leases
+from bench.scale.evidence import Prometheus, Routers
 from bench.scale.figures import Row, Scrape, Span, table
 from bench.scale.fleet import Fleet, NotInTimeError, Pace, is_healthy, is_in_canary
 from bench.scale.operator_process import OperatorEndedError, OperatorProcess, Usage, kubeconfig
+from chaffinch.domain.block_vector import BLOCK_SECONDS
+from chaffinch.domain.edges import edges_of
+from chaffinch.domain.evidence import LatencyMetric
 from kwokstage import Background, Script, Stage
 from kwokstage.api import Api, administrator
 from localcluster import Settings
@@ -141,21 +147,28 @@ class Bench:
 
 
 @contextmanager
-def staged(settings: Settings) -> Iterator[str]:
+def staged(settings: Settings, fleet: Fleet) -> Iterator[str]:
     """Answer for routers and Prometheus; yields the URL of the latter."""
+    ttft, e2e = (edges_of(fleet.objectives(), metric) for metric in (LatencyMetric.TTFT, LatencyMetric.E2E))
+    routers = Routers(int(time.time() // BLOCK_SECONDS), ttft, e2e)
+    prometheus = web.AppRunner(Prometheus(routers).app(), access_log=None)
 
-    async def api() -> Api:
-        return Api(API_URL, administrator(settings.pki))
+    async def start() -> tuple[Api, Stage]:
+        await prometheus.setup()
+        await web.TCPSite(prometheus, "127.0.0.1", 0).start()
+        api = Api(API_URL, administrator(settings.pki))
+        stage = Stage(api, Script())
+        await stage.start()
+        return api, stage
 
     with Background() as background:
-        client = background.run(api())
-        stage = Stage(client, Script())
-        background.run(stage.start())
+        api, stage = background.run(start())
         try:
-            yield stage.prometheus_url
+            yield f"http://127.0.0.1:{prometheus.addresses[0][1]}"
         finally:
             background.run(stage.stop())
-            background.run(client.close())
+            background.run(prometheus.cleanup())
+            background.run(api.close())
 
 
 def installed() -> str:
@@ -195,7 +208,7 @@ def measured(arguments: argparse.Namespace) -> list[Row]:
     pace = Pace(canary=arguments.active_seconds + 60)
     fleet = Fleet(ApiClient(settings.pki), arguments.rollouts, pace, progress)
     token = installed()
-    with staged(settings) as prometheus_url, operator(settings, prometheus_url, token) as process:
+    with staged(settings, fleet) as prometheus_url, operator(settings, prometheus_url, token) as process:
         audit = AuditTail(settings.audit_log, OPERATOR_USER)
         return Bench(arguments, fleet, Watched(process), audit, progress).run()
 

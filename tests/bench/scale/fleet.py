@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from chaffinch.api.v1alpha1.parse import parse_rollout
+from chaffinch.api.v1alpha1.rollout import Objective
 from chaffinch.api.v1alpha1.status import Phase, RolloutStage
 from localcluster import kwok
 from localcluster.api import ApiClient
@@ -73,6 +75,10 @@ class Fleet:
             )
             for number in range(size)
         ]
+
+    def objectives(self) -> tuple[Objective, ...]:
+        """Return what all of them are gated by."""
+        return parse_rollout(self._services[0].manifest()).objectives
 
     def create(self) -> None:
         """Create the namespaces and all rollouts."""

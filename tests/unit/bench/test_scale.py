@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from prometheus_client import generate_latest
 
 from bench.scale.audit import AuditTail, but_leases
+from bench.scale.evidence import REQUESTS_PER_BLOCK, Prometheus, Routers
 from bench.scale.figures import Row, Scrape, Span, table
 from bench.scale.operator_process import Usage
+from chaffinch.adapters.prometheus import PrometheusEvidence
+from chaffinch.domain.evidence import Evidence
+from chaffinch.ports.evidence import EvidenceQuestion
 from chaffinch.runtime.metrics import Metrics
 
 OPERATOR = "system:serviceaccount:chaffinch-system:chaffinch"
@@ -91,3 +97,23 @@ def test_only_what_the_user_wrote_since_the_last_look_is_counted(tmp_path: Path)
         more.write(_event("delete", "services")[20:])
     assert tail.writes() == {"delete services": 1}
     assert tail.writes() == {}
+
+
+async def test_the_operators_own_reader_finds_evidence_that_grows_with_every_scrape() -> None:
+    began, since = 177_000_000, datetime.fromtimestamp(1_770_000_300, UTC)
+    runner = web.AppRunner(Prometheus(Routers(began, (200, 204), (208,))).app())
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    source = PrometheusEvidence(f"http://127.0.0.1:{runner.addresses[0][1]}")
+    counted = []
+    for seconds in (60, 120):
+        now = since + timedelta(seconds=seconds)
+        question = EvidenceQuestion("7d0f", 2, "0a1b2c3d", "9f8e7d6c", since, now)
+        evidence = await source.live(question)
+        assert isinstance(evidence, Evidence)
+        assert evidence.control is not None
+        counted.append((evidence.candidate.requests, evidence.control.requests, evidence.candidate.errors))
+    await source.aclose()
+    await runner.cleanup()
+    blocks = 2 * REQUESTS_PER_BLOCK  # two routers
+    assert counted == [(4 * blocks, 4 * blocks, 0), (10 * blocks, 10 * blocks, 0)]

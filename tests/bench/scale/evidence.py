@@ -1,0 +1,114 @@
+"""A Prometheus with the counters of two routers of every rollout, as if each had served the same requests.
+
+It answers the operator's range selectors with samples of a fixed rhythm: what was scraped at one moment never
+changes, and grows by the same counts in each block, so the operator reads as much of it, and as often, as it
+would of real routers. All rollouts are alike but for their labels, so an answer is made once per rhythm and
+only its labels are filled in for each question.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from aiohttp import web
+
+from chaffinch.agent.blocks import SETTLE_SECONDS
+from chaffinch.domain.block_vector import BLOCK_SECONDS, BlockVector, LatencyCounts, Outcome
+from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
+
+SCRAPE_SECONDS = 15
+AGENTS = ("router-1", "router-2")
+REQUESTS_PER_BLOCK = 50
+LATENCY_SECONDS = 0.2
+
+_UID, _ATTEMPT, _REVISION = "{uid}", "{attempt}", "{revision}"
+_MATCHER = re.compile(r'(\w+)=~?"([^"]*)"')
+_REACH = re.compile(r"\[(\d+)ms\]$")
+
+
+@dataclass(frozen=True, slots=True)
+class Routers:
+    """What every router counts.
+
+    Attributes:
+        first_block: The block in which it began.
+        ttft: Exported edges of the time to first token, as indices of the grid.
+        e2e: The same of whole answers.
+    """
+
+    first_block: int
+    ttft: tuple[int, ...]
+    e2e: tuple[int, ...]
+
+    def vector(self, at: float) -> BlockVector:
+        """Return what one router exports of one arm at a time."""
+        block = int((at - SETTLE_SECONDS) // BLOCK_SECONDS) - 1
+        count = max(0, block - self.first_block + 1) * REQUESTS_PER_BLOCK
+        buckets = [0] * BUCKET_COUNT
+        buckets[bucket_of(LATENCY_SECONDS)] = count
+        return BlockVector(
+            self.first_block,
+            max(block, self.first_block - 1),
+            tuple(count if outcome is Outcome.OK else 0 for outcome in Outcome),
+            LatencyCounts.of(buckets, self.ttft),
+            LatencyCounts.of(buckets, self.e2e),
+            LatencyCounts.of([0] * BUCKET_COUNT, self.ttft),
+        )
+
+
+class Prometheus:
+    """The answers to range selectors."""
+
+    def __init__(self, routers: Routers) -> None:
+        self._routers = routers
+        self._arm = lru_cache(maxsize=32)(self._rendered)
+
+    def app(self) -> web.Application:
+        """Return the server of ``/api/v1/query``."""
+
+        async def query(request: web.Request) -> web.Response:
+            form = await request.post()
+            body = self.answer(str(form["query"]), float(str(form["time"])))
+            return web.Response(body=body.encode(), content_type="application/json")
+
+        app = web.Application()
+        app.router.add_post("/api/v1/query", query)
+        return app
+
+    def answer(self, query: str, end: float) -> str:
+        """Return the reply to a selector of whole vectors, or of one metric of them."""
+        reach = _REACH.search(query)
+        if reach is None:
+            raise web.HTTPBadRequest(text="only range selectors in milliseconds are answered")
+        asked = dict(_MATCHER.findall(query))
+        scrapes = _scrapes(end - int(reach[1]) / 1000, end)
+        arm = self._arm(tuple(asked["__name__"].split("|")), scrapes) if scrapes else ""
+        arm = arm.replace(_UID, asked["rollout_uid"]).replace(_ATTEMPT, asked["attempt"])
+        arms = [arm.replace(_REVISION, revision) for revision in asked["revision"].split("|")]
+        series = ",".join(text for text in arms if text)
+        return f'{{"status":"success","data":{{"resultType":"matrix","result":[{series}]}}}}'
+
+    def _rendered(self, names: Sequence[str], scrapes: Sequence[int]) -> str:
+        """Return the series of one arm, without their brackets; its own labels are left to be filled in."""
+        vectors = [self._routers.vector(at).encode() for at in scrapes]
+        series = []
+        for agent in AGENTS:
+            for same in zip(*vectors, strict=True):
+                one = same[0]
+                if one.metric not in names:
+                    continue
+                labels = {"__name__": one.metric, "agent": agent, "rollout_uid": _UID, "attempt": _ATTEMPT}
+                own = {one.label: one.value} if one.label else {}
+                values = [[at, str(each.count)] for at, each in zip(scrapes, same, strict=True)]
+                series.append({"metric": {**labels, "revision": _REVISION, **own}, "values": values})
+        return json.dumps(series, separators=(",", ":"))[1:-1]
+
+
+def _scrapes(start: float, end: float) -> tuple[int, ...]:
+    """Return the times of all scrapes after one moment and up to another, in Unix seconds."""
+    first = int(start // SCRAPE_SECONDS) + 1
+    return tuple(SCRAPE_SECONDS * index for index in range(first, int(end // SCRAPE_SECONDS) + 1))
