@@ -14,7 +14,7 @@ from localcluster import settings as where
 from localcluster.api import ApiClient
 from localcluster.builder import ImageBuilder
 from localcluster.cluster import Cluster
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 from localcluster.local import LocalCluster
 from localcluster.progress import Progress
 from localcluster.settings import Settings
@@ -127,7 +127,7 @@ def _status(_: argparse.Namespace) -> int:
         print(f"problem: {problem}")
     if not problems:
         print(f"The cluster works. KUBECONFIG={settings.kubeconfig}")
-        print("Enter its network: python -m localcluster exec -- CMD")
+        print(f"Enter its network: {PROGRAM} exec -- CMD")
     return 1 if problems else 0
 
 
@@ -136,7 +136,7 @@ def _become(program: str, words: Sequence[str]) -> int:
     if program == "exec":
         words = words[1:] if words[:1] == ["--"] else words
         if words[:1] in ([], ["-h"], ["--help"]):
-            raise ClusterError("exec needs a command", "python -m localcluster exec -- CMD ARGS")
+            raise ClusterError("exec needs a command", f"{PROGRAM} exec -- CMD ARGS")
     else:
         words = [program, *words]
     command = current().inside(words)
@@ -170,7 +170,7 @@ def _load(cluster: Cluster, name: str, archive: Path, progress: Progress) -> Non
 def _forward(arguments: argparse.Namespace) -> int:
     cluster, settings, progress = _local()
     if problems := cluster.problems():
-        raise ClusterError(f"The cluster does not work: {problems[0]}", "python -m localcluster up")
+        raise ClusterError(f"The cluster does not work: {problems[0]}", f"{PROGRAM} up")
     namespace = settings.network_namespace
     with forward.listen(arguments.port) as listener:
         target = forward.resolve(arguments.target, ApiClient(settings.pki), namespace)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from localcluster import Cluster, ClusterError, LocalCluster, Settings, current, kwok, netns
+from localcluster.errors import PROGRAM
 from localcluster.kubectl import Kubectl, KubectlError, eventually
 
 if TYPE_CHECKING:
@@ -38,12 +39,10 @@ def cluster() -> Cluster:
     found = current()
     if isinstance(found, LocalCluster):
         if problems := found.problems():
-            raise ClusterError(
-                f"The cluster does not work: {'; '.join(problems)}", "python -m localcluster up"
-            )
+            raise ClusterError(f"The cluster does not work: {'; '.join(problems)}", f"{PROGRAM} up")
         if not netns.is_inside(Settings.from_environment().network_namespace):
             raise ClusterError(
-                "pytest runs outside of the cluster's network", "python -m localcluster exec -- pytest ..."
+                "pytest runs outside of the cluster's network", f"{PROGRAM} exec -- pytest ..."
             )
     return found
 
@@ -62,7 +61,7 @@ def namespace(cluster: Cluster) -> Iterator[str]:
 def pretended_namespace(cluster: Cluster) -> Iterator[str]:
     """A fresh Kubernetes namespace, all of whose pods run on KWOK's nodes, whatever makes them."""
     if not Kubectl(cluster, "default").get("nodes", "-l", f"type={kwok.NAME}")["items"]:
-        raise ClusterError("The cluster has no pretended nodes", "python -m localcluster up --kwok")
+        raise ClusterError("The cluster has no pretended nodes", f"{PROGRAM} up --kwok")
     yield from _fresh_namespace(cluster, kwok.NAMESPACE_ANNOTATIONS)
 
 

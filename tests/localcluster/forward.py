@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 from localcluster.netns import call_inside, enter_this_thread
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def resolve(target: str, api: ApiClient, namespace: Path) -> tuple[str, int]:
     found = call_inside(namespace, lambda: api.get(f"/api/v1/namespaces/{kube_namespace}/services/{service}"))
     if found is None:
         raise ClusterError(
-            f"There is no Service {host}", f"python -m localcluster kubectl get services -n {kube_namespace}"
+            f"There is no Service {host}", f"{PROGRAM} kubectl get services -n {kube_namespace}"
         )
     if found["spec"].get("clusterIP", "None") == "None":
         raise ClusterError(f"Service {host} is headless", "give the address of one of its pods")

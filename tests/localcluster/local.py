@@ -15,7 +15,7 @@ from localcluster.archives import write_thin
 from localcluster.cgroups import ClusterCgroup
 from localcluster.cluster import Command
 from localcluster.components import Binaries
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 from localcluster.locks import exclusive
 from localcluster.processes import ProcessTable
 from localcluster.shell import run
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from localcluster.settings import Settings
 
 _ANSWER_SECONDS = 30.0
-_NOT_UP = ("The cluster is not up", "python -m localcluster up")
+_NOT_UP = ("The cluster is not up", f"{PROGRAM} up")
 
 
 class LocalCluster:

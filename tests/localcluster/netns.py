@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from localcluster import settings as where
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 from localcluster.shell import run
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def enter_this_thread(namespace: Path) -> None:
     try:
         handle = os.open(namespace, os.O_RDONLY)
     except FileNotFoundError:
-        raise ClusterError("The cluster is not up", "python -m localcluster up") from None
+        raise ClusterError("The cluster is not up", f"{PROGRAM} up") from None
     try:
         if libc.setns(handle, _CLONE_NEWNET) != 0:
             problem = os.strerror(ctypes.get_errno())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from localcluster import bootstrap, cleanup, components, configs, health, kwok, netns, pki
 from localcluster.api import ApiClient
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -121,9 +121,7 @@ class Starter:
                 trouble = f" ({error})"
             self._refuse_ended(what)
             if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"Waited {_START_SECONDS:.0f}s for {what}{trouble}", "python -m localcluster logs"
-                )
+                raise ClusterError(f"Waited {_START_SECONDS:.0f}s for {what}{trouble}", f"{PROGRAM} logs")
             time.sleep(_POLL_SECONDS)
         self._progress.say(f"{what}: ready")
 
@@ -133,7 +131,7 @@ class Starter:
             if record.name not in running:
                 raise ClusterError(
                     f"{record.name} ended while waiting for {what}",
-                    f"python -m localcluster logs {record.name}",
+                    f"{PROGRAM} logs {record.name}",
                 )
 
 
