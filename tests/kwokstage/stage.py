@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,37 +29,33 @@ class Stage:
     Args:
         api: The API server, as the administrator.
         script: What the routers have counted, and how fast the probed engines are.
-        subnet: The addresses of pods; they become addresses of this machine while the stage is up.
     """
 
-    def __init__(self, api: Api, script: Script, subnet: str) -> None:
+    def __init__(self, api: Api, script: Script) -> None:
         self.script = script
         self.prometheus_url = ""
         self._api = api
-        self._subnet = subnet
         self._pods: dict[str, Pod] = {}
         self._sites: dict[str, web.TCPSite] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._runners: list[web.AppRunner] = []
+        self._prometheus = web.AppRunner(query_app(script), access_log=None, shutdown_timeout=0.2)
+        self._in_pods = web.AppRunner(self._app(), access_log=None, shutdown_timeout=0.2)
 
     async def start(self) -> None:
-        """Take the addresses over and begin to answer."""
-        _route("replace", self._subnet)
-        prometheus = await self._serve(query_app(self.script))
-        site = web.TCPSite(prometheus, "127.0.0.1", 0)
-        await site.start()
-        self.prometheus_url = f"http://127.0.0.1:{prometheus.addresses[0][1]}"
-        self._in_pods = await self._serve(self._app())
+        """Begin to answer."""
+        await self._prometheus.setup()
+        await web.TCPSite(self._prometheus, "127.0.0.1", 0).start()
+        self.prometheus_url = f"http://127.0.0.1:{self._prometheus.addresses[0][1]}"
+        await self._in_pods.setup()
         self._tasks.add(asyncio.create_task(self._watch()))
 
     async def stop(self) -> None:
-        """Answer no more and give the addresses back."""
+        """Answer no more."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for runner in self._runners:
+        for runner in (self._prometheus, self._in_pods):
             await runner.cleanup()
-        _route("del", self._subnet)
 
     def _app(self) -> web.Application:
         app = web.Application()
@@ -68,12 +63,6 @@ class Stage:
         app.router.add_get("/result", self._result)
         app.router.add_post("/collected", self._collected)
         return app
-
-    async def _serve(self, app: web.Application) -> web.AppRunner:
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-        await runner.setup()
-        self._runners.append(runner)
-        return runner
 
     async def _watch(self) -> None:
         while True:
@@ -129,8 +118,3 @@ class Stage:
         self._tasks.add(ended)
         ended.add_done_callback(self._tasks.discard)
         return web.Response(status=204)
-
-
-def _route(change: str, subnet: str) -> None:
-    """Make every address of a subnet one of this machine, or no longer."""
-    subprocess.run(["ip", "route", change, "local", subnet, "dev", "lo"], check=True, capture_output=True)

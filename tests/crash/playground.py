@@ -1,0 +1,216 @@
+"""The surroundings of the operator: pods that answer, a proxy per process, a namespace per story."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import oracle
+from crash.history import History, kept, made
+from crash.operator_process import FAST, OperatorProcess
+from faultproxy import FaultProxy, Upstream
+from faultproxy.journal import Entry, writes
+from kwokstage import Background, Stage
+from localcluster.api import ApiClient
+from localcluster.kubectl import Kubectl
+from localcluster.kwok import NAMESPACE_ANNOTATIONS
+from stage.install import OPERATOR_USER
+from stage.service import Service
+
+GROUP = "/apis/chaffinch.dev/v1alpha1"
+NAME = "chat"
+END_SECONDS = 90.0
+QUIET_SECONDS = 1.0
+_POLL_SECONDS = 0.2
+
+Object = Mapping[str, Any]
+
+_OURS = "labelSelector=app.kubernetes.io/managed-by=chaffinch"
+_RESOURCES = {
+    "configmaps": "/api/v1",
+    "services": "/api/v1",
+    "serviceaccounts": "/api/v1",
+    "deployments": "/apis/apps/v1",
+    "controllerrevisions": "/apis/apps/v1",
+    "poddisruptionbudgets": "/apis/policy/v1",
+    "roles": "/apis/rbac.authorization.k8s.io/v1",
+    "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
+    "jobs": "/apis/batch/v1",
+    "loadprobes": GROUP,
+    "rolloutrecords": GROUP,
+}
+"""What the operator makes, and the group of each."""
+
+
+class NotInTimeError(AssertionError):
+    """Something did not come true before its deadline."""
+
+
+@dataclass(frozen=True)
+class Playground:
+    """Everything but the operator.
+
+    Attributes:
+        api: The API server, as the administrator, not through a proxy.
+        kubectl: The same, for what is done seldom.
+        background: Where proxies and stage run.
+        stage: Answers in place of routers, workers and Prometheus.
+        upstream: The API server as the operator's ServiceAccount.
+        folder: For logs and kubeconfigs.
+        audit_log: The API server's audit log.
+    """
+
+    api: ApiClient
+    kubectl: Kubectl
+    background: Background
+    stage: Stage
+    upstream: Upstream
+    folder: Path
+    audit_log: Path
+
+    @contextmanager
+    def proxy(self) -> Iterator[FaultProxy]:
+        """Put a new proxy before the API server."""
+        proxy = FaultProxy(self.upstream)
+        self.background.run(proxy.start())
+        try:
+            yield proxy
+        finally:
+            self.background.run(proxy.stop())
+
+    @contextmanager
+    def operator(
+        self, proxy: FaultProxy, name: str = "operator", **settings: str
+    ) -> Iterator[OperatorProcess]:
+        """Give a proxy its operator; not started yet, and stopped at the end."""
+        environment = {**FAST, **settings, "CHAFFINCH_PROMETHEUS_URL": self.stage.prometheus_url}
+        operator = OperatorProcess(name, proxy.url, self.folder, environment)
+        try:
+            yield operator
+        finally:
+            operator.stop()
+
+    def make_namespace(self) -> str:
+        """Make a namespace of pretended pods."""
+        name = f"crash-{uuid.uuid4().hex[:8]}"
+        metadata = {"name": name, "annotations": dict(NAMESPACE_ANNOTATIONS)}
+        self.api.apply(
+            f"/api/v1/namespaces/{name}", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+        )
+        return name
+
+    def drop_namespace(self, name: str) -> None:
+        """Delete a namespace; nobody waits for that."""
+        self.kubectl("delete", "namespace", name, "--wait=false")
+
+    @contextmanager
+    def namespace(self) -> Iterator[str]:
+        """Make a namespace for the length of the block."""
+        name = self.make_namespace()
+        try:
+            yield name
+        finally:
+            self.drop_namespace(name)
+
+    def apply(self, service: Service) -> None:
+        """Do what a user does."""
+        place = f"{GROUP}/namespaces/{service.namespace}/inferencerollouts/{service.name}"
+        self.api.apply(place, service.manifest())
+
+    def rollout(self, namespace: str) -> Object:
+        """Return the rollout of a namespace as it is now."""
+        found = self.api.get(f"{GROUP}/namespaces/{namespace}/inferencerollouts/{NAME}")
+        assert found is not None, f"there is no rollout in {namespace}"
+        return found
+
+    def until(
+        self,
+        namespace: str,
+        holds: Callable[[Object], bool],
+        what: str,
+        *,
+        seconds: float = END_SECONDS,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Object:
+        """Wait until something is so of a rollout; return it.
+
+        Args:
+            namespace: Where it is.
+            holds: What has to be so.
+            what: The same in words.
+            seconds: How long to wait.
+            meanwhile: Done at every look, such as to revive a process.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            meanwhile()
+            found = self.rollout(namespace)
+            if holds(found):
+                return found
+            if time.monotonic() > deadline:
+                raise NotInTimeError(f"not {what} after {seconds:.0f} s: {found.get('status')}")
+            time.sleep(_POLL_SECONDS)
+
+    def until_stable(self, service: Service, proxy: FaultProxy) -> None:
+        """Apply the first version and wait until it serves and there is nothing left to do."""
+        self.apply(service)
+        self.until(service.namespace, _is_ready, "ready")
+        self.until_quiet(proxy, service.namespace)
+
+    def until_attempt_ends(
+        self,
+        proxy: FaultProxy,
+        namespace: str,
+        attempt: int,
+        meanwhile: Callable[[], None] = lambda: None,
+    ) -> Object:
+        """Wait until an attempt is over and there is nothing left to do."""
+        found = self.until(
+            namespace, lambda one: _last_attempt(one) >= attempt, f"at the end of attempt {attempt}",
+            meanwhile=meanwhile,
+        )  # fmt: skip
+        self.until_quiet(proxy, namespace, meanwhile)
+        return found
+
+    def until_quiet(
+        self, proxy: FaultProxy, namespace: str, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Wait until the operator has had nothing to write to a namespace for a while."""
+        deadline = time.monotonic() + END_SECONDS
+        while time.monotonic() < deadline:
+            meanwhile()
+            done = writes(proxy.journal.of_namespace(namespace))
+            if not done or time.monotonic() - done[-1].at > QUIET_SECONDS:
+                return
+            time.sleep(_POLL_SECONDS)
+        raise NotInTimeError(f"still written to {namespace} after {END_SECONDS:.0f} s: {done[-1]}")
+
+    def history(self, namespace: str, entries: tuple[Entry, ...]) -> History:
+        """Return what a rollout came to, and what was made on the way."""
+        end = {"rollout": kept("inferencerollouts", self.rollout(namespace))}
+        for resource, group in _RESOURCES.items():
+            found = self.api.get(f"{group}/namespaces/{namespace}/{resource}?{_OURS}") or {"items": []}
+            for item in found["items"]:
+                end[f"{resource} {item['metadata']['name']}"] = kept(resource, item)
+        return History(end, made(entries))
+
+    def then_no_invariant_was_broken(self, namespace: str) -> None:
+        """Let the oracle read every write of ours in a namespace; there must be some to judge."""
+        written = oracle.read_writes(self.audit_log, namespace)
+        assert oracle.wrote(written, NAME, OPERATOR_USER) == {"route", "status"}
+        violations = oracle.check(written, rollout=NAME, operator=OPERATOR_USER)
+        assert not violations, "\n".join(map(str, violations))
+
+
+def _is_ready(rollout: Object) -> bool:
+    conditions = rollout.get("status", {}).get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def _last_attempt(rollout: Object) -> int:
+    return int(rollout.get("status", {}).get("lastAttempt", {}).get("attempt", 0))

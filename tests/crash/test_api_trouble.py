@@ -1,0 +1,208 @@
+"""While the API server is in trouble nothing moves and nobody storms it; then the rollout goes on.
+
+The operator has the pace here that it has in production: how soon it looks again, and how often, is what is
+measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from crash.operator_process import OperatorProcess
+from crash.playground import Object, Playground
+from crash.rollouts import FIRST, GOOD, service
+from faultproxy import Answer, Calls, CutAfter, CutBefore, Expire, FaultProxy, Mute, Replay, Rule
+from faultproxy.journal import most_within
+from faultproxy.rules import Fault
+
+RECOVERY_SECONDS = 30
+CALLS_PER_MINUTE = 20
+STEP = "canary-50"
+PRODUCTION = {
+    "CHAFFINCH_ACTIVE_INTERVAL": "5",
+    "CHAFFINCH_IDLE_INTERVAL": "60",
+    "CHAFFINCH_PASS_SPACING": "1",
+    "CHAFFINCH_BACKOFF_LIMIT": "30",
+    "CHAFFINCH_LEASE_DURATION": "15",
+}
+
+WRITES = frozenset({"write"})
+WATCHES = frozenset({"watch"})
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A rollout in the middle of a step, whose weight the routers have in force.
+
+    Attributes:
+        playground: The surroundings.
+        proxy: Between operator and API server.
+        operator: The process.
+        namespace: Where the rollout is.
+    """
+
+    playground: Playground
+    proxy: FaultProxy
+    operator: OperatorProcess
+    namespace: str
+
+    def met_with(self, calls: Calls, fault: Fault, seconds: float) -> float:
+        """Let calls meet a fault for a while; return how long nothing has moved since it ended."""
+        return self.troubled(
+            lambda: self.proxy.script.add(Rule(calls, fault, count=None)), self.proxy.script.clear, seconds
+        )
+
+    def troubled(self, begin: Callable[[], object], end: Callable[[], object], seconds: float) -> float:
+        """Let there be trouble for a while, in which nothing may move; return the seconds until it does."""
+        before = place_of(self.playground.rollout(self.namespace))
+        begin()
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            self.operator.revive()
+            assert place_of(self.playground.rollout(self.namespace)) == before, "it moved in mid-trouble"
+            time.sleep(0.2)
+        end()
+        ended = time.monotonic()
+        self.playground.until(
+            self.namespace,
+            lambda found: place_of(found) != before,
+            "going on",
+            meanwhile=self.operator.revive,
+        )
+        self._tell_of(began, ended)
+        return time.monotonic() - ended
+
+    def goes_on_to_its_end(self) -> None:
+        """Wait for the end of the attempt, which is the same as without trouble."""
+        found = self.playground.until_attempt_ends(self.proxy, self.namespace, 2, self.operator.revive)
+        assert found["status"]["lastAttempt"]["outcome"] == "Promoted"
+        self.playground.then_no_invariant_was_broken(self.namespace)
+
+    def calls_per_minute(self, began: float, ended: float) -> int:
+        """Return how many calls there were at most in any minute of a span of time, of this rollout."""
+        calls = [one for one in self.proxy.journal.of_namespace(self.namespace) if began <= one.at <= ended]
+        return most_within(calls, 60)
+
+    def _tell_of(self, began: float, ended: float) -> None:
+        every = [one for one in self.proxy.journal.entries if began <= one.at <= ended]
+        mine = [one for one in every if one.call.namespace == self.namespace]
+        watches = [one for one in every if one.call.verb in {"watch", "list"} and not one.call.namespace]
+        print(
+            f"{ended - began:.0f} s of trouble: {len(mine)} calls for the rollout"
+            f" (at most {most_within(mine, 60)} a minute), {len(watches)} of the watch engine;"
+            f" it went on {time.monotonic() - ended:.1f} s after its end",
+            [f"{one.at - began:.1f} {one}" for one in mine][:60],
+            flush=True,
+        )
+
+
+def place_of(rollout: Object) -> object:
+    """Return what must not move: stage, step and weight, and what is stable."""
+    status = rollout["status"]
+    step = status["rollout"].get("step", {}) if status.get("rollout") else {}
+    weight = (status.get("traffic") or {}).get("weight")
+    stable = status["stable"]["revision"]
+    return (status.get("rollout", {}).get("stage"), step.get("name"), step.get("passedAt"), weight, stable)
+
+
+@pytest.fixture
+def scene(playground: Playground) -> Iterator[Scene]:
+    """A rollout in mid-step, with a minute left in it."""
+    with (
+        playground.namespace() as namespace,
+        playground.proxy() as proxy,
+        playground.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **PRODUCTION) as operator,
+    ):
+        operator.start()
+        playground.until_stable(service(namespace, FIRST), proxy)
+        playground.apply(service(namespace, GOOD))
+        playground.until(namespace, _weight_is_in_force, f"at {STEP}")
+        yield Scene(playground, proxy, operator, namespace)
+
+
+def _weight_is_in_force(rollout: Object) -> bool:
+    step = ((rollout.get("status") or {}).get("rollout") or {}).get("step") or {}
+    return step.get("name") == STEP and "acknowledgedAt" in step
+
+
+EVERYTHING = Calls(without=frozenset({"leases"}))
+
+
+@pytest.mark.parametrize(
+    ("calls", "fault"),
+    [
+        pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), Answer(409, "Conflict"), id="409"),
+        pytest.param(EVERYTHING, Answer(429, "TooManyRequests", retry_after=1), id="429"),
+        pytest.param(EVERYTHING, Answer(503, "ServiceUnavailable"), id="503"),
+    ],
+)
+def test_a_short_trouble_is_waited_out(scene: Scene, calls: Calls, fault: Fault) -> None:
+    assert scene.met_with(calls, fault, seconds=8) <= RECOVERY_SECONDS
+    scene.goes_on_to_its_end()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("calls", "fault"),
+    [
+        pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), Answer(409, "Conflict"), id="409"),
+        pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), Answer(422, "Invalid"), id="422"),
+        pytest.param(EVERYTHING, Answer(429, "TooManyRequests", retry_after=1), id="429"),
+        pytest.param(EVERYTHING, Answer(500, "InternalError"), id="500"),
+        pytest.param(EVERYTHING, CutBefore(), id="cut"),
+        pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), CutBefore(), id="writes cut"),
+        pytest.param(Calls(resources=frozenset({"pods"})), Answer(503, "ServiceUnavailable"), id="pods 503"),
+    ],
+)
+def test_a_long_trouble_causes_no_storm(scene: Scene, calls: Calls, fault: Fault) -> None:
+    began = time.monotonic()
+    recovery = scene.met_with(calls, fault, seconds=100)
+    assert recovery <= RECOVERY_SECONDS
+    assert scene.calls_per_minute(began + 5, began + 100) <= CALLS_PER_MINUTE
+    scene.goes_on_to_its_end()
+
+
+@pytest.mark.full
+def test_an_api_server_that_is_away_for_20_seconds_holds_everything(scene: Scene) -> None:
+    run, proxy = scene.playground.background.run, scene.proxy
+    recovery = scene.troubled(lambda: run(proxy.go_away()), lambda: run(proxy.come_back()), seconds=20)
+    assert recovery <= RECOVERY_SECONDS
+    scene.goes_on_to_its_end()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(Mute(), id="mute"),
+        pytest.param(Replay(), id="stale", marks=pytest.mark.full),
+        pytest.param(Expire(), id="410", marks=pytest.mark.full),
+        pytest.param(CutAfter(), id="cut", marks=pytest.mark.full),
+    ],
+)
+def test_watches_that_lie_make_nothing_wrong(playground: Playground, fault: Fault) -> None:
+    with rolling_out(playground, fault) as scene:
+        scene.goes_on_to_its_end()
+
+
+@contextmanager
+def rolling_out(playground: Playground, fault: Fault) -> Iterator[Scene]:
+    """Begin a rollout whose operator's watches all have a fault, from the start of its process."""
+    with (
+        playground.namespace() as namespace,
+        playground.proxy() as proxy,
+        playground.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **PRODUCTION) as operator,
+    ):
+        playground.apply(service(namespace, FIRST))
+        proxy.script.add(Rule(Calls(verbs=WATCHES), fault, count=None))
+        operator.start()
+        playground.until_stable(service(namespace, FIRST), proxy)
+        began = time.monotonic()
+        playground.apply(service(namespace, GOOD))
+        yield Scene(playground, proxy, operator, namespace)
+        watches = [one for one in proxy.journal.entries if one.at >= began and one.call.verb == "watch"]
+        print(f"{fault}: over {time.monotonic() - began:.0f} s, {len(watches)} watches")

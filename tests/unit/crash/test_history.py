@@ -1,0 +1,82 @@
+"""When two runs of one story count as equal."""
+
+from __future__ import annotations
+
+import pytest
+
+from crash.history import differences, kept, made
+from faultproxy import Call, Entry
+
+
+def entry(verb: str, resource: str, status: int | None, name: str = "a") -> Entry:
+    return Entry(1, Call(verb, resource, "shop", name), status=status)
+
+
+def test_only_what_was_carried_out_and_made_or_removed_something_is_counted() -> None:
+    entries = [
+        entry("create", "jobs", 201),
+        entry("create", "jobs", 409),
+        entry("apply", "deployments", 201),
+        entry("apply", "deployments", 200),
+        entry("delete", "loadprobes", 200),
+        entry("delete", "loadprobes", None),
+        entry("patch", "inferencerollouts/status", 200),
+        entry("create", "events", 201),
+    ]
+    assert made(entries) == {"create jobs a": 1, "create deployments a": 1, "delete loadprobes a": 1}
+
+
+def test_something_that_is_made_twice_is_a_difference() -> None:
+    once, twice = made([entry("create", "jobs", 201)]), made([entry("create", "jobs", 201)] * 2)
+    assert differences(once, twice) == ["create jobs a: expected 1, found 2"]
+
+
+def rollout(**status: object) -> dict[str, object]:
+    return {
+        "metadata": {"name": "chat", "uid": "1", "resourceVersion": "7", "labels": {"a": "b"}},
+        "spec": {"replicas": 2},
+        "status": status,
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"writer": {"epoch": 1, "sequence": 9}}, {"writer": {"epoch": 2, "sequence": 12}}),
+        ({"stable": {"since": "2026-03-01T14:00:00Z"}}, {"stable": {"since": "2026-03-01T14:00:07.5Z"}}),
+        ({"message": "was rolled back at 14:00:01Z (1.5 s after the verdict): slow"},
+         {"message": "was rolled back at 14:00:09Z (344 ms after the verdict): slow"}),
+        ({"podUid": "a"}, {"podUid": "b"}),
+        ({"message": "no answer from 10.0.0.7"}, {"message": "no answer from 10.0.0.8"}),
+    ],
+)  # fmt: skip
+def test_times_numbers_of_writes_and_addresses_make_no_difference(
+    one: dict[str, object], other: dict[str, object]
+) -> None:
+    assert kept("inferencerollouts", rollout(**one)) == kept("inferencerollouts", rollout(**other))
+
+
+@pytest.mark.parametrize(
+    ("other", "where"),
+    [
+        ({"phase": "Ready", "attempts": 3}, "status.attempts: expected 2, found 3"),
+        ({"phase": "Degraded", "attempts": 2}, "status.phase: expected 'Ready', found 'Degraded'"),
+        ({"phase": "Ready", "attempts": 2, "paused": {}}, "status.paused: expected None, found {}"),
+    ],
+)
+def test_everything_else_does(other: dict[str, object], where: str) -> None:
+    expected = kept("inferencerollouts", rollout(phase="Ready", attempts=2))
+    assert differences(expected, kept("inferencerollouts", rollout(**other))) == [where]
+
+
+def test_the_status_counts_only_where_it_is_ours() -> None:
+    deployment = {"metadata": {"name": "a"}, "spec": {"replicas": 2}, "status": {"readyReplicas": 1}}
+    assert kept("deployments", deployment) == {"labels": None, "spec": {"replicas": 2}}
+
+
+def test_a_route_is_compared_by_what_it_says() -> None:
+    def route(text: str) -> object:
+        return kept("configmaps", {"metadata": {"name": "a"}, "data": {"route.json": text}})
+
+    assert route('{"epoch": 1, "arms": []}') == route('{"arms": [], "epoch": 2}')
+    assert route('{"arms": []}') != route('{"arms": [{"weight": 1}]}')
