@@ -13,7 +13,7 @@ from typing import Any, Self
 from stage.service import Service
 from traffic.ledger import failed_on_stable
 
-RATE = 60
+RATE = 90
 LONGEST_SECONDS = 1800
 PROMPT_WORDS = 400
 """Longer than any prompt of the probe profile, so that users meet what the probe cannot see."""
