@@ -13,10 +13,12 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from demo import busy
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
 from localcluster.errors import ClusterError
-from stage.install import InstallError, install
+from stage.install import NAMESPACE as OPERATOR_NAMESPACE
+from stage.install import RELEASE, InstallError, install
 from stage.kubectl import Kubectl, KubectlError, NotInTimeError
 from stage.users import Users
 
@@ -69,7 +71,7 @@ def main() -> int:
         _prepare(screen)
         _play(screen, out.parent, report)
     except (SceneFailedError, InstallError, ClusterError, KubectlError, NotInTimeError) as error:
-        print(f"error: {error}\n  look at: make status; python -m localcluster logs", file=sys.stderr)
+        print(f"error: {error}\n{_advice()}", file=sys.stderr)
         report.error = str(error)
         return 1
     finally:
@@ -82,8 +84,23 @@ def _end(number: int, _: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
+def _advice() -> str:
+    """Return where to look after an error, as indented lines."""
+    lines = (
+        busy.warning(),
+        "Look at:",
+        f"  make kubectl ARGS='-n {NAMESPACE} describe inferencerollout {FIRST.name}'",
+        f"  make kubectl ARGS='-n {OPERATOR_NAMESPACE} logs deployment/{RELEASE} --tail=50'",
+        "  make status",
+        "The cluster is still up. Stop it: make stop",
+    )
+    return "\n".join(f"   {line}" for line in lines if line)
+
+
 def _prepare(screen: Screen) -> None:
     screen.scene("install", "Chaffinch is installed with its Helm chart.")
+    if warning := busy.warning():
+        screen.say(warning)
     kubectl = Kubectl(NAMESPACE)
     install()
     # Without pods a namespace goes at once; with them it waits for half of their grace period.

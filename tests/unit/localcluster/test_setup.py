@@ -17,7 +17,7 @@ from localcluster import (
     pki,
     programs,
 )
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 from localcluster.progress import Progress
 from localcluster.settings import Settings
 from localcluster.shell import run
@@ -95,7 +95,7 @@ def test_a_command_inside_a_cluster_that_is_not_up_says_how_to_start_it(
     monkeypatch.setenv("LOCALCLUSTER_NAME", "never-started")
     monkeypatch.setenv("LOCALCLUSTER_STATE", str(tmp_path / "state"))
     assert cli.main(["kubectl", "get", "pods"]) == 1
-    assert "The cluster is not up. Do: PYTHONPATH=tests .venv/bin/python -m localcluster up" in capsys.readouterr().err
+    assert f"The cluster is not up. Do: {PROGRAM} up" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
