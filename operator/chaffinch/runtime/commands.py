@@ -116,7 +116,7 @@ class Replies:
         self._cluster = cluster
         self._metrics = metrics
         self.owing = False
-        """Whether an answer could not be given; the next pass has to come soon."""
+        """Whether an answer could not be given; the next pass has to come soon. It is no failed pass."""
 
     async def give(self, commands: Mapping[str, Manifest], last: AnsweredCommand | None) -> None:
         """Write the answer that the rollout's status remembers into its command, if that still waits."""

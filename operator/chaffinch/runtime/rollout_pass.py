@@ -142,7 +142,7 @@ class RolloutPass:
                 figures = RolloutFigures(status, now)
                 self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, figures)
                 await self._refuse_commands(rollout, state, error)
-                return Outcome(self._world.timing.idle, failed=self._replies.owing)
+                return Outcome(self._again_in(self._world.timing.idle))
             # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found.
             spec, broken = self._spec, error
         question = Question(spec, generation, previous, state, now, broken)
@@ -150,8 +150,12 @@ class RolloutPass:
         self._logbook.read(work.seen)
         work = await self._carried_out(work)
         self._publish(work)
-        failed = bool(work.seen.problems) or self._replies.owing
-        return Outcome(work.answer.next.requeue_after, failed=failed)
+        again_in = self._again_in(work.answer.next.requeue_after)
+        return Outcome(again_in, failed=bool(work.seen.problems))
+
+    def _again_in(self, seconds: float) -> float:
+        """Return when to look again: soon, if an answer could not be written that somebody waits for."""
+        return min(seconds, self._world.timing.active) if self._replies.owing else seconds
 
     async def _refuse_commands(
         self, rollout: RolloutIdentity, state: RolloutState, error: InvalidSpec

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from chaffinch.ports.cluster import Kinds, UnavailableError
+from chaffinch.runtime.loop import Outcome
 from fakes.commands import answer_to, command
 from fakes.virtual_time import run
 from fakes.world import NAMESPACE, rollout
 from unit.runtime.shops import V2, at_canary, healthy, until
+
+SOON, IDLE = 5, 60
 
 
 def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:
@@ -71,9 +74,9 @@ def test_a_command_that_could_not_be_answered_is_soon_answered_again() -> None:
         await shop.look()
         shop.cluster.put(command("stop"))
         shop.cluster.fault = lambda verb, _: UnavailableError("away") if verb == "patch" else None
-        assert (await shop.look()).failed
+        assert await shop.look() == Outcome(SOON)
         shop.cluster.fault = lambda _, __: None
-        assert not (await shop.look()).failed
+        assert await shop.look() == Outcome(IDLE)
         assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
 
     run(story())
