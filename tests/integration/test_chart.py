@@ -5,6 +5,7 @@ The golden files are rewritten by ``UPDATE_GOLDEN=1``.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def render(*args: str) -> str:
                 "--set=nodeSelector.disktype=ssd",
                 "--set=tolerations[0].operator=Exists",
                 "--set=priorityClassName=system-cluster-critical",
+                "--set=tracing.endpoint=http://collector.monitoring:4318",
+                "--set=monitoring.podMonitor.enabled=true",
+                "--set=monitoring.podMonitor.labels.release=prometheus",
             ),
         ),
     ],
@@ -53,6 +57,23 @@ def test_the_chart_renders_as_the_golden_file(golden: str, args: tuple[str, ...]
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(rendered)
     assert rendered == path.read_text()
+
+
+def test_the_rules_are_those_of_the_plain_file_with_links_that_lead_somewhere() -> None:
+    docs = "https://git.example/chaffinch/"
+    args = ("--set=monitoring.rules.enabled=true", f"--set=monitoring.rules.docsUrl={docs}")
+    rendered = render(*args, "--show-only=templates/prometheusrule.yaml")
+    plain = (Path(CHART) / "files" / "rules" / "chaffinch.yaml").read_text()
+    rule = yaml.safe_load(rendered)
+    assert rule["kind"] == "PrometheusRule"
+    assert rule["spec"] == yaml.safe_load(plain.replace("runbook_url: docs/", f"runbook_url: {docs}docs/"))
+
+
+def test_the_dashboard_is_the_plain_file_under_the_label_that_grafana_looks_for() -> None:
+    rendered = render("--set=monitoring.dashboard.enabled=true", "--show-only=templates/dashboard.yaml")
+    config_map, plain = yaml.safe_load(rendered), Path(CHART) / "files" / "dashboards" / "chaffinch.json"
+    assert config_map["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(config_map["data"]["chaffinch.json"]) == json.loads(plain.read_text())
 
 
 def test_the_chart_passes_helm_lint() -> None:
@@ -98,6 +119,9 @@ def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
         ((URL, "--set=settings.PATH=/bin"), "PATH"),
         ((URL, "--set=settings.CHAFFINCH_LOG_LEVEL=DEBUG"), "CHAFFINCH_LOG_LEVEL"),
         ((URL, "--set=watchNamespace=llm"), "watchNamespace"),
+        ((URL, "--set=tracing.endpoint=collector:4318"), "tracing/endpoint"),
+        ((URL, "--set=monitoring.podMonitor.interval=1m"), "podMonitor/interval"),
+        ((URL, "--set=monitoring.rules.docsUrl=git.example"), "rules/docsUrl"),
         ((URL, "--set=commands.requireRequester=maybe"), "requireRequester"),
     ],
 )
