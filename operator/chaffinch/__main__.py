@@ -44,6 +44,7 @@ from chaffinch.runtime.observed import ObservedEvidence, ObservedRouters
 from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights, passed
 from chaffinch.runtime.probe_pass import ProbePass, ProbeSettings
 from chaffinch.runtime.rollout_pass import World
+from chaffinch.runtime.spending import counted
 from chaffinch.runtime.tracing import NoTracer, Report, Tracer, reporting
 from chaffinch.runtime.web import health_app, metrics_app, serve
 from chaffinch.settings import Settings, SettingsError, load
@@ -76,7 +77,7 @@ class Operator:
         lease_cluster = KubernetesCluster(client, lease_limits, lambda: math.inf, self._metrics.request)
         self._lease = Lease(lease_cluster, self._clock, _terms(settings))
         self._metrics.follow_lease(self._lease.seconds_left, lambda: self._lease.epoch)
-        report: Report = self._metrics.request
+        report: Report = counted(self._metrics.request)
         if settings.tracing_endpoint:
             report = reporting(report, self._tracer)
         self._cluster = KubernetesCluster(client, limits, self._lease.seconds_left, report)

@@ -5,12 +5,10 @@ Kept in a context variable, because requests are counted where they are sent, de
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-Report = Callable[[str, str, str, float], None]
-"""Told about each request: verb, kind, status code, seconds."""
+from chaffinch.adapters.cluster import Report
 
 
 @dataclass(slots=True)
