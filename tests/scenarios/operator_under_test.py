@@ -11,13 +11,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from chaffinch.api.v1alpha1.command import CommandAction
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStatus
+from chaffinch.domain.commands import Command
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.desired import Desired, desired
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import Next, WriteOrder, assess, evidence_needed, step
 from chaffinch.domain.observation import Observation
+from chaffinch.domain.revision import revision_of
 from chaffinch.domain.rollout_status import status_of
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.status_codec import state_of
@@ -63,6 +66,26 @@ class Operator:
         """Let the user apply another spec."""
         self.spec = spec
         self.generation += 1
+
+    def command(self, action: str, revision: str | None = None, step: str | None = None) -> Command:
+        """Let a person give a command for a revision, by default that of the spec."""
+        number = len(self.world.commands) + 1
+        given = Command(
+            name=f"chat-{number}",
+            uid=f"uid-of-command-{number}",
+            action=CommandAction(action),
+            revision=revision or revision_of(self.spec),
+            created=self.world.now,
+            step=step,
+            by="ann",
+        )
+        self.world.commands.append(given)
+        return given
+
+    def answer_to(self, command: Command) -> str:
+        """Return a command's answer."""
+        answer = self.world.answers.get(command.uid)
+        return f"{answer.outcome}/{answer.reason}" if answer is not None else "none"
 
     def run(self, seconds: float, *, until: Callable[[Operator], bool] | None = None) -> Operator:
         """Let time pass until something is so; fails if it never is.
@@ -113,8 +136,16 @@ class Operator:
             self.status = RolloutStatus.model_validate(status.to_dict())
             self.oracle.status_written(self.status, self.generation)
             assert self._is_remembered(decided.state), "a state did not survive the status"
+        self._answer(seen, decided)
         if decided.act:
             self._act(wanted, decided)
+
+    def _answer(self, seen: Observation, decided: Next) -> None:
+        answer = decided.state.last_command
+        for command in seen.commands:
+            if answer is not None and answer.uid == command.uid:
+                self._before_write(f"RolloutCommand/{command.name}")
+                self.world.answer_command(answer)
 
     def _is_remembered(self, state: RolloutState) -> bool:
         if state.candidate is None:

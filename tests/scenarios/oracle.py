@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaffinch.api.v1alpha1.command import CommandAction
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStatus
-from chaffinch.api.v1alpha1.strategy import BakeStep, CanaryStep, ProbeStep
+from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep, ResolvedStep
 from chaffinch.domain.evidence import Evidence
 from chaffinch.domain.machine import Next
 from chaffinch.domain.observation import Observation
@@ -21,6 +22,13 @@ from chaffinch.domain.verdict import Judgement, Outcome
 from scenarios.world import World
 
 FEWEST_REQUESTS = 150
+
+
+def weight_allowed_by(step: ResolvedStep) -> int:
+    """Return the most that a candidate may have in a step, in ten-thousandths."""
+    if isinstance(step, BakeStep):
+        return 10_000
+    return step.weight if isinstance(step, CanaryStep | ApprovalStep) else 0
 
 
 @dataclass
@@ -48,15 +56,23 @@ class Oracle:
             return
         if old.step.passed_at is not None or new.step.passed_at is None:
             return
+        step = old.plan.steps[old.step.index]
+        if isinstance(step, ApprovalStep):
+            self._approved(old.revision, step.name, seen)
+            return
         assert judgement is not None, "I4: a step passed without a judgement"
         assert judgement.outcome is Outcome.PASS, "I4: a step passed without a Pass"
-        step = old.plan.steps[old.step.index]
+        assert old.paused is None, "a paused step passed"
         if isinstance(step, ProbeStep):
             return
         assert isinstance(seen.evidence, Evidence), "I4: a step passed without evidence"
         assert seen.evidence.candidate.requests >= FEWEST_REQUESTS, (
             "I4: a step passed on a handful of requests"
         )
+
+    def _approved(self, revision: str, step: str, seen: Observation) -> None:
+        meant = [(each.action, each.revision, each.step) for each in seen.commands[:1]]
+        assert meant == [(CommandAction.APPROVE, revision, step)], "an approval step passed by itself"
 
     def status_written(self, status: RolloutStatus, generation: int) -> None:
         """Check a status and note what it records."""
@@ -121,7 +137,8 @@ class Oracle:
             return
         assert candidate.step is not None, "I3: a weight rose before any step is recorded"
         step = candidate.plan.steps[candidate.step.index]
-        limit = 10_000 if isinstance(step, BakeStep) else step.weight if isinstance(step, CanaryStep) else 0
+        limit = weight_allowed_by(step)
+        assert candidate.paused is None, "a weight rose while the rollout is paused"
         assert weight <= limit, f"I3: weight {weight} exceeds the step's {limit}"
         first = 0 if candidate.plan.strategy.warm_up is None else 1
         missing = [i for i in range(first, candidate.step.index) if (candidate.attempt, i) not in self.passes]

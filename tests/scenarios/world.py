@@ -13,6 +13,7 @@ from typing import Any
 
 from chaffinch.agent.split import effective_weights
 from chaffinch.api.v1alpha1.probe import ProbePhase
+from chaffinch.domain.commands import AnsweredCommand, Command
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence, Problem
 from chaffinch.domain.machine import EvidenceQuestion
 from chaffinch.domain.names import RolloutIdentity
@@ -67,6 +68,7 @@ class World:
     probe_result: NoEvidence | None = None
     taken: tuple[str, ...] = ()
     room: int = 100
+    commands: list[Command] = field(default_factory=list)
 
     now: datetime = START
     frozen: dict[str, FrozenRevision] = field(default_factory=dict)
@@ -79,6 +81,7 @@ class World:
     made: Counter[str] = field(default_factory=Counter)
     hindered: set[str] = field(default_factory=set)
     unready_until: dict[str, datetime] = field(default_factory=dict)
+    answers: dict[str, AnsweredCommand] = field(default_factory=dict)
     _names: int = 0
 
     def behaviour(self, revision: str) -> Behaviour:
@@ -199,6 +202,11 @@ class World:
             self.replicas.pop(revision, None)
             self._resize(revision)
 
+    def answer_command(self, answer: AnsweredCommand) -> None:
+        """Write an answer into its command: it gets one only once."""
+        assert answer.uid not in self.answers
+        self.answers[answer.uid] = answer
+
     # What the operator reads
 
     def observe(self) -> Observation:
@@ -211,6 +219,7 @@ class World:
             baseline=self.baseline,
             taken=self.taken,
             problems=self.problems,
+            commands=tuple(each for each in self.commands if each.uid not in self.answers),
         )
 
     def revision(self, revision: str) -> RevisionSeen:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome
-from chaffinch.domain.state import Candidate, RolloutState
-from chaffinch.domain.wording import percent, step_title
+from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.domain.state import COMMANDED, Candidate, RolloutState
+from chaffinch.domain.wording import moment, percent, step_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,23 @@ def _held(before: RolloutState, after: RolloutState) -> Iterator[Event]:
         yield normal(Reason.STEPPING, "Resume", f"{old.reason} is over")
 
 
+def _paused(before: RolloutState, after: RolloutState) -> Iterator[Event]:
+    old = before.candidate.paused if before.candidate else None
+    new = after.candidate.paused if after.candidate else None
+    if new is not None and (old is None or old.cause != new.cause):
+        told = normal if new.cause == COMMANDED else warning
+        yield told(Reason.PAUSED, "Pause", new.message)
+    if old is not None and new is None and after.stage in {RolloutStage.DEPLOYING, RolloutStage.STEPPING}:
+        yield normal(Reason.STEPPING, "Resume", f"the pause of {moment(old.since)} is over")
+
+
+def _answered(before: RolloutState, after: RolloutState) -> Iterator[Event]:
+    command = after.last_command
+    if command is None or (before.last_command is not None and before.last_command.uid == command.uid):
+        return
+    yield normal(command.reason, command.action, f"{command.outcome}: {command.message}")
+
+
 def _decided(before: RolloutState, after: RolloutState) -> Iterator[Event]:
     old, new = before.candidate, after.candidate
     if new is None or new.decision is None or (old is not None and old.decision is not None):
@@ -116,6 +133,8 @@ _SOURCES: tuple[Callable[[RolloutState, RolloutState], Iterator[Event]], ...] = 
     _step_entered,
     _weight_changed,
     _held,
+    _paused,
     _decided,
     _ended,
+    _answered,
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from chaffinch.api.v1alpha1 import status as api
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
-from chaffinch.api.v1alpha1.reasons import ConditionType
+from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.strategy import CanaryStep
 from chaffinch.domain.capacity import candidate_pods, weight_of_step
 from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
@@ -23,6 +23,8 @@ from chaffinch.domain.status_codec import (
     warm_pods_status,
 )
 from chaffinch.domain.wording import ready_pods
+
+_A_PERSON_IS_ASKED = frozenset({Reason.PAUSED, Reason.AWAITING_APPROVAL})
 
 
 def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -> api.RolloutStatus:
@@ -93,11 +95,13 @@ def invalid_spec_status(
 
 
 def _phase(conditions: tuple[Condition, ...]) -> api.Phase:
-    holds = {each.type for each in conditions if each.status is ConditionStatus.TRUE}
+    holds = {each.type: each.reason for each in conditions if each.status is ConditionStatus.TRUE}
     if ConditionType.STALLED in holds:
         return api.Phase.DEGRADED
     if ConditionType.READY in holds:
         return api.Phase.HEALTHY
+    if holds.get(ConditionType.RECONCILING) in _A_PERSON_IS_ASKED:
+        return api.Phase.PAUSED
     return api.Phase.PROGRESSING if ConditionType.RECONCILING in holds else api.Phase.DEGRADED
 
 

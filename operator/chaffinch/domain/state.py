@@ -59,6 +59,7 @@ class StepState:
             clock and its evidence start here. None until then, and again after the canary was lost.
         passed_at: When the pass was recorded. The weight stays until the next step's pods are warm.
         run: Which run of a probe step this is, from 1.
+        runs_before: How many of the runs came before a person had the load run again; they count no more.
         judge: What the judge remembers of this step.
         restarted_at: When it was last begun anew because pods were lost; None if it never was.
     """
@@ -68,6 +69,7 @@ class StepState:
     acknowledged_at: datetime | None = None
     passed_at: datetime | None = None
     run: int = 1
+    runs_before: int = 0
     judge: JudgeState = field(default_factory=JudgeState)
     restarted_at: datetime | None = None
 
@@ -88,6 +90,10 @@ class Hold:
     since: datetime
     deadline: datetime | None
     message: str
+
+
+COMMANDED = "Commanded"
+"""The cause of a pause that a person asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,7 @@ def _step(step: api.StepStatus, steps: int) -> StepState:
         acknowledged_at=step.acknowledged_at,
         passed_at=step.passed_at,
         run=step.run or 1,
+        runs_before=step.runs_before or 0,
         judge=JudgeState.from_json(json.loads(step.judge) if step.judge else None),
         restarted_at=step.restarted_at,
     )
@@ -168,6 +169,7 @@ def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepSta
         passed_at=step.passed_at,
         restarted_at=step.restarted_at,
         run=step.run if step.run > 1 else None,
+        runs_before=step.runs_before or None,
         judge=json.dumps(judge, sort_keys=True, separators=(",", ":")) if judge else None,
     )
 

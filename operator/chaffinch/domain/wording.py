@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from chaffinch.api.v1alpha1.common import format_time
-from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.state import Candidate, RolloutState
 
@@ -76,7 +76,9 @@ def next_step(candidate: Candidate) -> str:
     index = 0 if step is None else step.index + 1
     if step is None and candidate.plan.strategy.warm_up is not None:
         index = 1
-    return f"Next: {steps[index].name} on pass" if index < len(steps) else "Next: promotion on pass"
+    approved = step is not None and isinstance(steps[step.index], ApprovalStep)
+    what = steps[index].name if index < len(steps) else "promotion"
+    return f"Next: {what} on {'approval' if approved else 'pass'}"
 
 
 def until(at: datetime | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import (
     Acknowledgement,
@@ -19,9 +20,11 @@ from chaffinch.domain.plan import plan_of
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import (
+    COMMANDED,
     Candidate,
     Hold,
     LastAttempt,
+    Pause,
     RolloutState,
     StableRevision,
     StepState,
@@ -52,6 +55,17 @@ FIRST = RolloutState(RolloutStage.DEPLOYING, candidate=CANDIDATE, attempts=1)
 DEPLOYING = RolloutState(RolloutStage.DEPLOYING, STABLE, CANDIDATE, attempts=2)
 AT_CANARY = replace(CANDIDATE, step=StepState(1, NOW, NOW), weight=500)
 STEPPING = RolloutState(RolloutStage.STEPPING, STABLE, AT_CANARY, attempts=2)
+PAUSED = replace(STEPPING, candidate=replace(AT_CANARY, paused=Pause(NOW, COMMANDED, "ann", "paused by ann")))
+_STRATEGY = AT_CANARY.plan.strategy
+_WITH_APPROVAL = (*_STRATEGY.steps[:2], ApprovalStep("sign-off", 500), *_STRATEGY.steps[2:])
+WAITING = replace(
+    STEPPING,
+    candidate=replace(
+        AT_CANARY,
+        plan=replace(AT_CANARY.plan, strategy=replace(_STRATEGY, steps=_WITH_APPROVAL)),
+        step=StepState(2, NOW, NOW),
+    ),
+)
 HELD = replace(STEPPING, hold=Hold("NoData", NOW, NOW + timedelta(minutes=30), "no block has matured"))
 OVERDUE = replace(STEPPING, hold=Hold("NoData", NOW, NOW - timedelta(minutes=1), "no block has matured"))
 BAKING = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(3, NOW, NOW), weight=10_000))

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
 from chaffinch.domain.conditions.view import View
+from chaffinch.domain.state import COMMANDED, Pause
 from chaffinch.domain.verdict import EvidenceReason
 from unit.domain.states import (
+    AT_CANARY,
     HEALTHY,
     NEW,
     NOW,
     OLD,
+    OVERDUE,
     REFUSED,
     ROLLED_BACK,
     SEEN,
     SPEC,
     STEPPING,
+    WAITING,
     judged,
     pods,
 )
@@ -36,7 +42,8 @@ def test_a_rollback_says_where_traffic_is_why_and_what_to_do() -> None:
     found = conditions_of(View(SPEC, REFUSED, SEEN, None, NOW), (), 3)
     assert next(c.message for c in found if c.type == "Stalled") == (
         f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: ttft p95 1.29x stable."
-        " Not retried. Do: change the spec, or set it back to the stable revision's."
+        " Not retried by itself. Do: change the spec, or set it back to the stable revision's;"
+        " or kubectl chaffinch retry chat."
     )
 
 
@@ -45,7 +52,42 @@ def test_a_revision_that_found_no_room_is_said_to_be_tried_again() -> None:
     found = conditions_of(View(SPEC, replace(REFUSED, failed=(), last_attempt=last), SEEN, None, NOW), (), 3)
     assert next(c.message for c in found if c.type == "Stalled") == (
         f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: no node has room for its pods."
-        " Tried again by itself in some minutes. Do: see that its pods find room and stay."
+        " Tried again by itself in some minutes. Do: see that its pods find room and stay,"
+        " or kubectl chaffinch retry chat."
+    )
+
+
+@pytest.mark.parametrize(
+    ("paused", "want"),
+    [
+        (COMMANDED, "paused by ann"),
+        ("ObjectiveFailed", "ttft p95 1.29x stable"),
+    ],
+)
+def test_a_pause_says_why_and_how_it_ends(paused: str, want: str) -> None:
+    state = replace(STEPPING, candidate=replace(AT_CANARY, paused=Pause(NOW, paused, None, want)))
+    found = conditions_of(View(SPEC, state, SEEN, None, NOW), (), 3)
+    assert next(c.message for c in found if c.type == "Reconciling") == (
+        f"Step 2/5 canary-5: 5% on {NEW} (1 pod), 95% on {OLD} (4 pods)."
+        f" Paused since 14:07:31Z: {want}. Do: kubectl chaffinch resume chat,"
+        " or kubectl chaffinch promote chat, or kubectl chaffinch abort chat."
+    )
+
+
+def test_an_approval_step_says_what_is_known_and_how_it_is_approved() -> None:
+    found = conditions_of(View(SPEC, WAITING, SEEN, judged(EvidenceReason.JUDGING), NOW), (), 3)
+    assert next(c.message for c in found if c.type == "Reconciling") == (
+        f"Step 3/6 sign-off: 5% on {NEW} (1 pod), 95% on {OLD} (4 pods). sign-off waits for approval."
+        " ttft p95 1.02x stable, n 2310/9240: undecided. Next: canary-one-pod on approval."
+        " Do: kubectl chaffinch approve chat --step sign-off, or kubectl chaffinch abort chat."
+    )
+
+
+def test_a_step_without_evidence_says_what_a_person_can_do() -> None:
+    found = conditions_of(View(SPEC, OVERDUE, SEEN, None, NOW), (), 3)
+    assert next(c.message for c in found if c.type == "Stalled").endswith(
+        " no block has matured. Goes on by itself when that ends. Do: look into it,"
+        " or kubectl chaffinch promote chat, or kubectl chaffinch abort chat."
     )
 
 

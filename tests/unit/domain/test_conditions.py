@@ -14,6 +14,7 @@ from chaffinch.domain.observation import (
     Observation,
     RouterSeen,
 )
+from chaffinch.domain.rollout_status import status_of
 from chaffinch.domain.state import (
     Hold,
     RolloutState,
@@ -34,6 +35,7 @@ from unit.domain.states import (
     NEW,
     NOW,
     OVERDUE,
+    PAUSED,
     PROMOTING,
     REFUSED,
     ROLLING_BACK,
@@ -41,6 +43,7 @@ from unit.domain.states import (
     SPEC,
     STATUS_LOST,
     STEPPING,
+    WAITING,
     judged,
     pods,
 )
@@ -132,6 +135,51 @@ TABLE: dict[str, tuple[RolloutState, Observation, str, str, str, str, str]] = {
         "True/StableServing",
         "False/RolloutInProgress",
         "True/Stepping",
+        "False/AsExpected",
+        "Unknown/InProgress",
+    ),
+    "a pause": (
+        PAUSED,
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "True/Paused",
+        "False/AsExpected",
+        "Unknown/InProgress",
+    ),
+    "a pause without evidence for long": (
+        replace(PAUSED, hold=OVERDUE.hold),
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "True/Paused",
+        "False/AsExpected",
+        "Unknown/InProgress",
+    ),
+    "a pause beside a dead stable revision": (
+        replace(PAUSED, hold=Hold("NoReadyEndpoint", NOW, None, "the stable revision has no ready pod")),
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "False/NoReadyEndpoint",
+        "True/NoReadyEndpoint",
+        "Unknown/InProgress",
+    ),
+    "an approval": (
+        WAITING,
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "True/AwaitingApproval",
+        "False/AsExpected",
+        "Unknown/InProgress",
+    ),
+    "an approval whose canary lacks pods": (
+        replace(WAITING, hold=Hold("CanaryUnavailable", NOW, None, "1 of 2 canary pods are ready")),
+        SEEN,
+        "True/StableServing",
+        "False/RolloutInProgress",
+        "True/Holding",
         "False/AsExpected",
         "Unknown/InProgress",
     ),
@@ -316,6 +364,25 @@ def test_a_condition_that_keeps_its_status_keeps_its_transition_time(
     found = conditions_of(View(SPEC, HEALTHY, seen, None, NOW), (previous,), 3)[0]
     assert (found.type, found.observed_generation) == ("Available", 3)
     assert found.last_transition_time == (earlier if kept else NOW)
+
+
+@pytest.mark.parametrize(
+    ("name", "want"),
+    [
+        ("healthy", "Healthy"),
+        ("a step", "Progressing"),
+        ("a hold", "Progressing"),
+        ("a hold past its deadline", "Degraded"),
+        ("a pause", "Paused"),
+        ("a pause beside a dead stable revision", "Degraded"),
+        ("an approval", "Paused"),
+        ("an approval whose canary lacks pods", "Progressing"),
+        ("rolled back", "Degraded"),
+    ],
+)
+def test_the_phase_is_one_word_for_what_the_conditions_say(name: str, want: str) -> None:
+    state, seen, *_ = TABLE[name]
+    assert status_of(View(SPEC, state, seen, None, NOW), 3, None).phase == want
 
 
 def test_every_condition_is_one_of_the_closed_list() -> None:

@@ -4,16 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
+from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.events import Event, events_of, normal, warning
-from chaffinch.domain.state import RolloutState, StableRevision, StepState
+from chaffinch.domain.state import Pause, RolloutState, StableRevision, StepState
 from unit.domain.states import (
     AT_CANARY,
     CANDIDATE,
     DEPLOYING,
+    HEALTHY,
     HELD,
     NEW,
     NOW,
     OLD,
+    PAUSED,
     PROMOTED,
     REFUSED,
     ROLLING_BACK,
@@ -23,6 +27,22 @@ from unit.domain.states import (
 IDLE = RolloutState(stable=StableRevision(OLD, NOW), attempts=1)
 ENTERING = replace(STEPPING, candidate=replace(AT_CANARY, weight=0, step=StepState(1, NOW)))
 PASSED = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(1, NOW, NOW, NOW)))
+MISSED = replace(
+    STEPPING,
+    candidate=replace(AT_CANARY, paused=Pause(NOW, "ObjectiveFailed", None, "ttft p95 1.29x stable")),
+)
+REFUSAL = AnsweredCommand(
+    name="chat-abort-x7d2p",
+    uid="uid-of-the-command",
+    action=CommandAction.ABORT,
+    revision=NEW,
+    by="ann",
+    note=None,
+    at=NOW,
+    outcome=CommandOutcome.REFUSED,
+    reason="NothingToDo",
+    message="Nothing is being rolled out.",
+)
 STABLE_NOW = replace(IDLE, stable=StableRevision(NEW, NOW), attempts=2, last_attempt=PROMOTED)
 
 
@@ -48,6 +68,15 @@ STABLE_NOW = replace(IDLE, stable=StableRevision(NEW, NOW), attempts=2, last_att
             ROLLING_BACK,
             REFUSED,
             warning("RolledBack", "RollBack", f"{NEW} is out, stable serves alone: ttft p95 1.29x stable"),
+        ),
+        (STEPPING, PAUSED, normal("Paused", "Pause", "paused by ann")),
+        (PAUSED, STEPPING, normal("Stepping", "Resume", "the pause of 14:07:31Z is over")),
+        (STEPPING, MISSED, warning("Paused", "Pause", "ttft p95 1.29x stable")),
+        (PAUSED, MISSED, warning("Paused", "Pause", "ttft p95 1.29x stable")),
+        (
+            HEALTHY,
+            replace(HEALTHY, last_command=REFUSAL),
+            normal("NothingToDo", "Abort", "Refused: Nothing is being rolled out."),
         ),
         (STEPPING, STABLE_NOW, normal("Promoted", "Promote", f"{NEW} is stable: every step passed")),
     ],

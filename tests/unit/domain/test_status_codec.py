@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage, RolloutStatus
+from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import Observation
@@ -17,6 +19,7 @@ from chaffinch.domain.state import (
     Candidate,
     Hold,
     LastAttempt,
+    Pause,
     RolloutState,
     StableRevision,
     StepState,
@@ -48,10 +51,12 @@ CANDIDATE = Candidate(
         acknowledged_at=NOW,
         passed_at=NOW,
         run=2,
+        runs_before=1,
         restarted_at=NOW + timedelta(seconds=5),
         judge=JudgeState({"ttft/max/Limit": GateMemory(2, 225, 1, 150, Said.PASS)}),
     ),
     weight=500,
+    paused=Pause(NOW, "ObjectiveFailed", None, "ttft p95 1.3x"),
 )
 STEPPING = RolloutState(
     stage=RolloutStage.STEPPING,
@@ -60,6 +65,18 @@ STEPPING = RolloutState(
     attempts=3,
     hold=Hold("NoData", NOW, NOW + timedelta(minutes=30), "no data"),
     last_attempt=LastAttempt("bbbbbbbb", 2, Outcome.ROLLED_BACK, "ObjectiveFailed", NOW, "ttft p95 1.3x"),
+    last_command=AnsweredCommand(
+        name="chat-pause-x7d2p",
+        uid="uid-of-the-command",
+        action=CommandAction.PAUSE,
+        revision="cccccccc",
+        by="ann",
+        note="a look at the figures",
+        at=NOW,
+        outcome=CommandOutcome.REFUSED,
+        reason="NothingToDo",
+        message="It is paused since 12:00:00Z.",
+    ),
     failed=("bbbbbbbb",),
     sequence=1,
 )

@@ -132,5 +132,6 @@ class CommandReason(_Explained):
     NOT_WARM = "NotWarm", "The candidate has no warm pod that could take traffic."
     NOTHING_TO_GO_BACK_TO = "NothingToGoBackTo", "There is no stable revision that serves."
     TOO_LATE = "TooLate", "The attempt's end is decided already."
+    PAUSED = "Paused", "The rollout is paused; it has to be resumed first."
     INVALID = "Invalid", "The command breaks a rule of its fields."
     INVALID_SPEC = "InvalidSpec", "The rollout's spec breaks a rule, so nothing can be done with it yet."

@@ -167,6 +167,8 @@ class StepStatus(StatusModel):
     """When it was passed; its weight stays until the next step's pods are warm."""
     run: Count | None = None
     """Which run of its load probe this is, from 1."""
+    runs_before: Count | None = None
+    """How many of those runs came before a person's `Retry`; they count as failures no more."""
     judge: Annotated[str, StringConstraints(max_length=JUDGE_STATE_MAX_LENGTH)] | None = None
     """What the judge remembers of the looks that it has taken, in its own words."""
 

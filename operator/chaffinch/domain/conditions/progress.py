@@ -10,7 +10,7 @@ from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.conditions.view import Finding, View, false, true, unknown
 from chaffinch.domain.machine.ending import ENVIRONMENT
-from chaffinch.domain.state import Candidate
+from chaffinch.domain.state import Candidate, Pause
 from chaffinch.domain.wording import (
     DO_NOTHING,
     moment,
@@ -21,9 +21,6 @@ from chaffinch.domain.wording import (
     step_title,
     until,
 )
-
-_DO_AFTER_FAILURE = "Not retried. Do: change the spec, or set it back to the stable revision's"
-_DO_AFTER_TROUBLE = "Tried again by itself in some minutes. Do: see that its pods find room and stay"
 
 
 def reconciling(view: View) -> Finding:
@@ -39,6 +36,8 @@ def reconciling(view: View) -> Finding:
             Reason.ROLLING_BACK,
             sentences(view.traffic, f"{candidate.revision} is taken out: {why}", DO_NOTHING),
         )
+    if candidate.paused is not None:
+        return _paused(view, candidate, candidate.paused)
     if view.state.hold is not None:
         hold = view.state.hold
         return true(
@@ -54,7 +53,8 @@ def stalled(view: View) -> Finding:
     """Say whether a person is needed, why, and what to do."""
     reason = view.stalled_by
     if reason is None:
-        return false(Reason.AS_EXPECTED, DO_NOTHING)
+        told = "See the condition Reconciling." if view.awaits_a_person else DO_NOTHING
+        return false(Reason.AS_EXPECTED, told)
     where = _title(view, view.state.candidate) if view.state.candidate else view.traffic
     explain = _explain_refusal if view.seen.refusal else _EXPLANATIONS.get(reason, _explain_hold)
     return true(reason, sentences(where, *explain(view)))
@@ -72,12 +72,19 @@ def _explain_refusal(view: View) -> tuple[str, ...]:
 
 def _explain_rolled_back(view: View) -> tuple[str, ...]:
     last = view.state.last_attempt
-    again = last is not None and last.cause in ENVIRONMENT
-    return _last_attempt(view), _DO_AFTER_TROUBLE if again else _DO_AFTER_FAILURE
+    if last is not None and last.cause in ENVIRONMENT:
+        remedy = f"see that its pods find room and stay, or {view.command('retry')}"
+        return _last_attempt(view), f"Tried again by itself in some minutes. Do: {remedy}"
+    return _last_attempt(view), _after_failure(view)
 
 
 def _explain_failed_before(view: View) -> tuple[str, ...]:
-    return f"{view.revision} failed in an earlier attempt", _DO_AFTER_FAILURE
+    return f"{view.revision} failed in an earlier attempt", _after_failure(view)
+
+
+def _after_failure(view: View) -> str:
+    back = "change the spec, or set it back to the stable revision's"
+    return f"Not retried by itself. Do: {back}; or {view.command('retry')}"
 
 
 def _explain_status_lost(view: View) -> tuple[str, ...]:
@@ -86,7 +93,7 @@ def _explain_status_lost(view: View) -> tuple[str, ...]:
 
 def _explain_dead_stable(view: View) -> tuple[str, ...]:
     stable = view.state.stable.revision if view.state.stable else ""
-    remedy = f"Do: get a pod of {stable} ready; if none ever can be, delete the rollout and create it anew"
+    remedy = f"Do: get a pod of {stable} ready; if none ever can be, {view.command('promote')}"
     return _hold(view), "Goes on by itself when that ends", remedy
 
 
@@ -96,11 +103,14 @@ def _explain_tampered(view: View) -> tuple[str, ...]:
 
 
 def _explain_hold(view: View) -> tuple[str, ...]:
-    return _hold(view), "Goes on by itself when that ends. Do: look into it"
+    choice = f"or {view.command('promote')}, or {view.command('abort')}"
+    if view.state.stable is None or view.state.stage is RolloutStage.PROMOTING:
+        choice = "or change the spec"
+    return _hold(view), f"Goes on by itself when that ends. Do: look into it, {choice}"
 
 
 def _explain_probe_failed(view: View) -> tuple[str, ...]:
-    return _hold(view), "Do: look into the LoadProbe; another revision in the spec starts anew"
+    return _hold(view), f"Do: look into the LoadProbe, then {view.command('retry')}"
 
 
 _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
@@ -165,7 +175,26 @@ def _moving(view: View, candidate: Candidate) -> Finding:
             Reason.DEPLOYING,
             sentences(title, why, until(candidate.deadline), next_step(candidate), DO_NOTHING),
         )
+    if view.awaits_approval is not None:
+        return _awaiting_approval(view, candidate, view.awaits_approval)
     return true(Reason.STEPPING, sentences(title, _why(view, candidate), next_step(candidate), DO_NOTHING))
+
+
+def _paused(view: View, candidate: Candidate, paused: Pause) -> Finding:
+    hold = view.state.hold
+    why = f"Paused since {moment(paused.since)}: {paused.message}"
+    held = f"{hold.reason}: {hold.message}" if hold is not None else ""
+    choice = f"Do: {view.command('resume')}, or {view.command('promote')}, or {view.command('abort')}"
+    return true(Reason.PAUSED, sentences(_title(view, candidate), why, held, choice))
+
+
+def _awaiting_approval(view: View, candidate: Candidate, step: str) -> Finding:
+    judged = view.judgement.detail if view.judgement is not None else ""
+    why = f"{step} waits for approval. {judged}" if judged else f"{step} waits for approval"
+    choice = f"Do: {view.command('approve', f'--step {step}')}, or {view.command('abort')}"
+    return true(
+        Reason.AWAITING_APPROVAL, sentences(_title(view, candidate), why, next_step(candidate), choice)
+    )
 
 
 def _why(view: View, candidate: Candidate) -> str:

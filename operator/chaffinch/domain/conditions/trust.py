@@ -24,6 +24,10 @@ def evidence(view: View) -> Finding:
     judgement, candidate = view.judgement, view.state.candidate
     if candidate is None or view.state.stage is not RolloutStage.STEPPING:
         return unknown(Reason.AS_EXPECTED, "No step is being judged.")
+    if judgement is None and view.awaits_approval is not None and candidate.weight == 0:
+        return unknown(
+            Reason.AS_EXPECTED, sentences(step_title(candidate), "Nothing is judged without traffic")
+        )
     if judgement is None:
         return unknown(Reason.NO_DATA, sentences(step_title(candidate), "Nothing has been measured yet"))
     message = sentences(f"{step_title(candidate)}: {judgement.detail}")
@@ -66,6 +70,7 @@ def spec_applied(view: View) -> Finding:
             ("objectives", running.objectives != written.objectives),
             ("strategy", running.strategy != written.strategy),
             ("baseline", names[0] != names[1]),
+            ("onFailure", running.on_failure != written.on_failure),
             ("replicas", _is_smaller(view)),
         )
         if differs

@@ -9,7 +9,7 @@ from chaffinch.api.v1alpha1.common import ConditionStatus
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
-from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.state import RolloutState
@@ -94,6 +94,27 @@ class View:
         )
 
     @property
+    def awaits_approval(self) -> str | None:
+        """The approval step that a person is asked to pass, if one is."""
+        candidate = self.state.candidate
+        if self.state.stage is not RolloutStage.STEPPING or candidate is None or candidate.step is None:
+            return None
+        step = candidate.plan.steps[candidate.step.index]
+        waits = isinstance(step, ApprovalStep) and candidate.step.passed_at is None
+        return step.name if waits and candidate.paused is None else None
+
+    @property
+    def awaits_a_person(self) -> bool:
+        """Whether it goes on only when a person says so, without anything being wrong."""
+        candidate = self.state.candidate
+        paused = candidate is not None and candidate.paused is not None
+        return paused or (self.awaits_approval is not None and self.state.hold is None)
+
+    def command(self, action: str, options: str = "") -> str:
+        """Return what a person types to give this rollout a command."""
+        return f"kubectl chaffinch {action} {self.seen.rollout.name} {options}".rstrip()
+
+    @property
     def serving_revision(self) -> str | None:
         """The revision that carries the majority of the traffic."""
         candidate, stable = self.state.candidate, self.state.stable
@@ -128,7 +149,8 @@ class View:
         baseline = self.seen.baseline
         if baseline is not None and baseline.problem == Reason.BASELINE_TAMPERED:
             return Reason.BASELINE_TAMPERED
-        if hold.deadline is None or self.now < hold.deadline:
+        paused = self.state.candidate is not None and self.state.candidate.paused is not None
+        if paused or hold.deadline is None or self.now < hold.deadline:
             return None
         return hold.reason if hold.reason in _OWN_REASONS else Reason.NO_EVIDENCE
 
@@ -142,4 +164,11 @@ class View:
 
 _WAITED_FOR = frozenset({Reason.WEIGHT_NOT_OBSERVED, Reason.CANARY_UNAVAILABLE})
 """What a hold may be about, until its deadline, without a person being needed."""
-_OWN_REASONS = frozenset({Reason.PROBE_FAILED, Reason.CANARY_UNAVAILABLE, Reason.STABLE_UNDERSIZED})
+_OWN_REASONS = frozenset(
+    {
+        Reason.PROBE_FAILED,
+        Reason.CANARY_UNAVAILABLE,
+        Reason.STABLE_UNDERSIZED,
+        Reason.WEIGHT_NOT_OBSERVED,
+    }
+)

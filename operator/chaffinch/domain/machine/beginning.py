@@ -56,7 +56,8 @@ def _restored(situation: Situation, intent: RouteIntent) -> RolloutState:
     restored = replace(situation, state=state)
     written = intent.decision
     if written is not None and written.kind is DecisionKind.PROMOTE:
-        decision = Decision(written.kind, written.cause, written.at, "every step passed")
+        message = "decided before the rollout's status was lost"
+        decision = Decision(written.kind, written.cause, written.at, message)
         candidate = replace(restored.candidate, decision=decision)
         return replace(state, stage=RolloutStage.PROMOTING, candidate=candidate)
     if stable is None:

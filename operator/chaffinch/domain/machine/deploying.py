@@ -38,6 +38,13 @@ def its_pods_are_late(situation: Situation) -> Next | None:
     return rolling_back(situation, failure.cause, failure.message)
 
 
+def it_is_paused(situation: Situation) -> Next | None:
+    """A person has paused it before its first step: it is not entered. What its pods may take goes on."""
+    if not situation.is_paused:
+        return None
+    return the_warm_up_has_failed(situation) or situation.wait(replace(situation.state, hold=None))
+
+
 def its_pods_are_warm(situation: Situation) -> Next | None:
     """The pods that the first step needs are there: the steps begin."""
     candidate = situation.candidate
@@ -60,6 +67,7 @@ CHECKS = (
     the_spec_has_moved_on,
     its_pods_cannot_work,
     its_pods_are_late,
+    it_is_paused,
     its_pods_are_warm,
     the_warm_up_has_failed,
     its_pods_are_awaited,

@@ -14,7 +14,7 @@ from chaffinch.domain.wording import clip
 
 ENVIRONMENT = frozenset({Reason.UNSCHEDULABLE, Reason.CANARY_UNAVAILABLE})
 """Troubles that say nothing about the revision: it is tried again by itself, after a while."""
-NOT_REMEMBERED = ENVIRONMENT | {Reason.SUPERSEDED}
+NOT_REMEMBERED = ENVIRONMENT | {Reason.SUPERSEDED, Reason.ABORTED}
 """Causes that don't make a revision a failed one."""
 
 
@@ -40,7 +40,12 @@ def the_route_says_rolled_back(situation: Situation) -> Next | None:
 def rolled_back_by(situation: Situation, decision: Decision) -> RolloutState:
     """Return the state in which a decision to roll back is carried out."""
     state = situation.with_candidate(
-        decision=decision, weight=0, deadline=None, warm_up=None, step=situation.candidate.step
+        decision=decision,
+        weight=0,
+        deadline=None,
+        warm_up=None,
+        step=situation.candidate.step,
+        paused=None,
     )
     return replace(state, stage=RolloutStage.ROLLING_BACK, hold=None)
 

@@ -24,25 +24,34 @@ def stable_is_what_the_spec_asks_for(situation: Situation) -> Next | None:
 
 def the_revision_failed_before(situation: Situation) -> Next | None:
     """The revision is one that evidence spoke against. It is not tried again by itself."""
-    if situation.revision not in situation.state.failed:
-        return None
-    return _at_rest(situation)
+    return _at_rest(situation) if _has_failed(situation) else None
 
 
 def the_revision_was_rolled_back_just_now(situation: Situation) -> Next | None:
-    """The revision's last attempt ended for a trouble of its environment: it has to wait for a while."""
-    last = situation.state.last_attempt
-    if last is None or last.revision != situation.revision or last.outcome is not Outcome.ROLLED_BACK:
-        return None
-    again = last.ended_at + timedelta(seconds=situation.timing.retry)
-    if last.cause in ENVIRONMENT and situation.now >= again:
-        return None
-    return _at_rest(situation)
+    """Its last attempt was rolled back; if for a trouble of its environment, it only has to wait a while."""
+    return _at_rest(situation) if _was_rolled_back(situation) else None
 
 
 def the_revision_is_new(situation: Situation) -> Next | None:
     """An attempt starts."""
     return situation.at_once(with_new_attempt(situation))
+
+
+def is_barred(situation: Situation) -> bool:
+    """Say whether the spec's revision is kept from being tried (again) by itself."""
+    return _has_failed(situation) or _was_rolled_back(situation)
+
+
+def _has_failed(situation: Situation) -> bool:
+    return situation.revision in situation.state.failed
+
+
+def _was_rolled_back(situation: Situation) -> bool:
+    last = situation.state.last_attempt
+    if last is None or last.revision != situation.revision or last.outcome is not Outcome.ROLLED_BACK:
+        return False
+    again = last.ended_at + timedelta(seconds=situation.timing.retry)
+    return last.cause not in ENVIRONMENT or situation.now < again
 
 
 def _at_rest(situation: Situation) -> Next:

@@ -6,11 +6,11 @@ the routers acknowledged the step's weight. The judge's plan follows from the st
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.api.v1alpha1.status import RolloutStage
-from chaffinch.api.v1alpha1.strategy import BakeStep, CanaryStep, ProbeStep, ResolvedStep
+from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep, ResolvedStep
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence, Problem
 from chaffinch.domain.gates import bake_gates, canary_gates, probe_gates
 from chaffinch.domain.machine.types import EvidenceQuestion
@@ -21,6 +21,8 @@ from chaffinch.domain.verdict import Judgement, Level, Plan
 from chaffinch.domain.verdict.judge import judge
 
 SHORTEST_MAX_WAIT = timedelta(minutes=30)
+NEVER = datetime.max.replace(tzinfo=UTC)
+"""When a person is waited for no longer."""
 PROBE_STANDS_FOR = timedelta(hours=24)
 """How long the result of a probe may be judged from."""
 
@@ -37,9 +39,9 @@ def evidence_needed(state: RolloutState, now: datetime) -> EvidenceQuestion | No
         return None
     step = candidate.plan.steps[candidate.step.index]
     since = candidate.step.acknowledged_at
-    if since is None or not isinstance(step, CanaryStep | BakeStep):
+    if since is None or isinstance(step, ProbeStep) or candidate.weight == 0:
         return None
-    stable = state.stable.revision if state.stable and isinstance(step, CanaryStep) else None
+    stable = state.stable.revision if state.stable and not isinstance(step, BakeStep) else None
     return EvidenceQuestion(candidate.revision, stable, candidate.attempt, since, now)
 
 
@@ -52,7 +54,8 @@ def assess(state: RolloutState, seen: Observation, now: datetime) -> Judgement |
         now: The time.
 
     Returns:
-        None if nothing is to be judged: no step, a weight that is not acknowledged yet, a probe that runs.
+        None if nothing is to be judged: no step, a weight that is 0 or not acknowledged yet, a probe that
+        runs.
     """
     candidate = state.candidate
     if state.stage is not RolloutStage.STEPPING or candidate is None or candidate.step is None:
@@ -70,7 +73,7 @@ def plan_of_step(candidate: Candidate, step: ResolvedStep, since: datetime, ente
 
     Args:
         candidate: The candidate, with its frozen objectives.
-        step: One of its steps that is judged: probe, canary or bake.
+        step: One of its steps that is judged: probe, canary, approval or bake.
         since: When the step's clock started.
         entered: When the step was entered first: its clock may start anew, what it may take in all does not.
     """
@@ -80,9 +83,11 @@ def plan_of_step(candidate: Candidate, step: ResolvedStep, since: datetime, ente
         deadline = since + SHORTEST_MAX_WAIT
         return Plan(gates, Level.PROVEN, since, deadline, staleness=PROBE_STANDS_FOR, final=True)
     end = earliest_end(step, since)
-    deadline = max(end, entered + max_wait(step))
+    deadline = max(end, latest_end(step, entered))
     if isinstance(step, CanaryStep):
         return Plan(canary_gates(objectives), Level(step.require.value), end, deadline)
+    if isinstance(step, ApprovalStep):
+        return Plan(canary_gates(objectives), Level.NO_HARM, end, deadline)
     return Plan(bake_gates(objectives), Level.PROVEN, end, deadline)
 
 
@@ -92,13 +97,15 @@ def earliest_end(step: ResolvedStep, since: datetime) -> datetime:
     return since + timedelta(seconds=seconds)
 
 
-def max_wait(step: ResolvedStep) -> timedelta:
-    """Return how long a step may wait for evidence."""
+def latest_end(step: ResolvedStep, entered: datetime) -> datetime:
+    """Return when a step that was entered then has waited for evidence long enough (``maxWait``)."""
+    if isinstance(step, ApprovalStep):
+        return NEVER
     if isinstance(step, CanaryStep):
-        return timedelta(seconds=step.max_wait_seconds)
+        return entered + timedelta(seconds=step.max_wait_seconds)
     if isinstance(step, BakeStep):
-        return max(SHORTEST_MAX_WAIT, timedelta(seconds=6 * step.for_seconds))
-    return SHORTEST_MAX_WAIT
+        return entered + max(SHORTEST_MAX_WAIT, timedelta(seconds=6 * step.for_seconds))
+    return entered + SHORTEST_MAX_WAIT
 
 
 def baseline_evidence(candidate: Candidate, seen: BaselineSeen | None) -> ArmEvidence | NoEvidence | None:

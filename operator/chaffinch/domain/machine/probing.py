@@ -7,7 +7,7 @@ from dataclasses import replace
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.strategy import ProbeStep
-from chaffinch.domain.machine.judging import max_wait
+from chaffinch.domain.machine.judging import latest_end
 from chaffinch.domain.machine.repeating import MOST_RUNS, again_at, problem_of, told
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
@@ -20,19 +20,20 @@ def the_probe_has_no_result(situation: Situation) -> Next | None:
     step, probe = situation.step_state, _probe(situation)
     if not isinstance(situation.step, ProbeStep):
         return None
-    if step.run > MOST_RUNS:
+    runs = step.run - step.runs_before
+    if runs > MOST_RUNS:
         message = f"the canary lost pods in the last of {MOST_RUNS} runs of its load probe"
         return situation.held(situation.state, Reason.PROBE_FAILED, message, situation.now)
     problem = problem_of(probe, measures=True)
     if probe is None or problem is None:
         return None
-    again = again_at(probe, step.run, situation.timing)
+    again = again_at(probe, runs, situation.timing)
     if again is not None and situation.now >= again:
         following = replace(step, run=step.run + 1)
         return situation.at_once(replace(situation.with_candidate(step=following), hold=None))
-    message = told(probe, problem, step.run, again)
+    message = told(probe, problem, runs, again)
     # One that is not run again needs a person now, not when the step's time is over.
-    deadline = situation.now if again is None else step.entered_at + max_wait(situation.step)
+    deadline = situation.now if again is None else latest_end(situation.step, step.entered_at)
     return situation.held(situation.state, Reason.PROBE_FAILED, message, deadline)
 
 
@@ -41,12 +42,22 @@ def the_probe_is_not_done(situation: Situation) -> Next | None:
     probe = _probe(situation)
     if not isinstance(situation.step, ProbeStep) or situation.judgement is not None:
         return None
-    deadline = situation.step_state.entered_at + max_wait(situation.step)
+    deadline = latest_end(situation.step, situation.step_state.entered_at)
     if situation.now < deadline:
         return situation.wait(replace(situation.state, hold=None))
     phase = probe.phase if probe else ProbePhase.PENDING
     message = f"the load probe of the step is still {phase}"
     return situation.held(situation.state, Reason.PROBE_FAILED, message, deadline)
+
+
+def load_has_ended(situation: Situation) -> bool:
+    """Say whether a probe step's load runs no more, so that it could be run again."""
+    step, probe = situation.step_state, _probe(situation)
+    if not isinstance(situation.step, ProbeStep):
+        return False
+    lost = step.run - step.runs_before > MOST_RUNS
+    ended = lost or (probe is not None and probe.finished_at is not None)
+    return ended and step.passed_at is None
 
 
 def _probe(situation: Situation) -> ProbeSeen | None:

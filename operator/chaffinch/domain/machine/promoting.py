@@ -20,22 +20,26 @@ from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import RolloutState
+from chaffinch.domain.wording import clip
 
 
-def decided_to_promote(situation: Situation) -> Next:
+def decided_to_promote(situation: Situation, message: str = "every step passed") -> Next:
     """Decide to promote. The status says so before the route does."""
-    message = "every step passed"
-    decision = Decision(DecisionKind.PROMOTE, Reason.AS_EXPECTED, situation.now, message)
+    decision = Decision(DecisionKind.PROMOTE, Reason.AS_EXPECTED, situation.now, clip(message))
     deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
-    state = situation.with_candidate(decision=decision, deadline=deadline)
+    state = situation.with_candidate(decision=decision, deadline=deadline, paused=None)
     return situation.at_once(replace(state, stage=RolloutStage.PROMOTING, hold=None))
+
+
+def may_be_taken_back(situation: Situation) -> bool:
+    """Say whether stable can still go on instead: it serves, and the candidate has not all traffic."""
+    needs_stable = situation.candidate.weight < FULL_WEIGHT or not situation.serving
+    return needs_stable and situation.stable_serves
 
 
 def something_newer_is_asked_for(situation: Situation) -> Next | None:
     """The spec has moved on before the candidate has all traffic (or when it is lost): stable goes on."""
-    candidate = situation.candidate
-    needs_stable = candidate.weight < FULL_WEIGHT or not situation.serving
-    if situation.revision == candidate.revision or not needs_stable or not situation.stable_serves:
+    if situation.revision == situation.candidate.revision or not may_be_taken_back(situation):
         return None
     return rolling_back(situation, Reason.SUPERSEDED, f"the spec asks for {situation.revision} now")
 
@@ -85,7 +89,7 @@ def routers_have_not_acknowledged(situation: Situation) -> Next | None:
     if decision is None or situation.now < decision.at + patience:
         return situation.wait()
     message = "not every Ready router sends all requests to the new revision"
-    return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
+    return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, situation.candidate.deadline)
 
 
 def it_has_taken_over(situation: Situation) -> Next | None:

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
+from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ResolvedStep
 from chaffinch.domain.capacity import attempt_replicas, pods_up_to_step
 from chaffinch.domain.intent import is_in_force
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.observation import Observation, Pod, RevisionSeen
 from chaffinch.domain.route import Decision
-from chaffinch.domain.state import Candidate, Hold, RolloutState, StepState, WarmUp
+from chaffinch.domain.state import Candidate, Hold, Pause, RolloutState, StepState, WarmUp
 from chaffinch.domain.timing import Timing
 from chaffinch.domain.verdict import Judgement
 from chaffinch.domain.wording import clip
@@ -28,6 +29,7 @@ class CandidateChanges(TypedDict, total=False):
     step: StepState | None
     weight: int
     decision: Decision | None
+    paused: Pause | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,16 @@ class Situation:
     def stable_serves(self) -> bool:
         """Whether stable has a Ready endpoint."""
         return bool(self.stable_serving)
+
+    @property
+    def rolls_back(self) -> bool:
+        """Whether the candidate is being taken out."""
+        return self.state.stage is RolloutStage.ROLLING_BACK
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the candidate stays where it is until a person says otherwise."""
+        return self.candidate.paused is not None
 
     @property
     def in_force(self) -> bool:

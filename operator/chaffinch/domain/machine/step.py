@@ -1,4 +1,4 @@
-"""One step of the state machine: the stage's ordered checks, the first of which decides."""
+"""One step of the state machine: the stage's ordered checks, the first of which decides; then commands."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from chaffinch.domain.machine import (
     rolling_back,
     stepping,
 )
+from chaffinch.domain.machine.commanding import with_command
 from chaffinch.domain.machine.situation import Check, Situation, first
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.machine.warming import with_warm_pods
@@ -60,7 +61,8 @@ def step(
     if found is not None:
         return found
     situation = replace(situation, state=replace(state, sequence=highest_sequence(state, seen)))
-    return first(_checks(state), with_warm_pods(situation))
+    situation = with_warm_pods(situation)
+    return with_command(situation, first(_checks(state), situation))
 
 
 def _checks(state: RolloutState) -> Sequence[Check]:

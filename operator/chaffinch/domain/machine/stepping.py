@@ -2,7 +2,7 @@
 
 A step is entered with the pods that it needs warm; then its weight is set; when all routers have
 acknowledged that, its clock and its evidence start; when it has passed, that is recorded, and the next
-step's pods are added while the weight stays.
+step's pods are added while the weight stays. While it is paused it is judged on, and nothing else moves.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from datetime import timedelta
 from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.rollout import OnFailure
+from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.machine.deploying import the_spec_has_moved_on
 from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
-from chaffinch.domain.machine.judging import earliest_end, max_wait
+from chaffinch.domain.machine.judging import SHORTEST_MAX_WAIT, earliest_end, latest_end
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import CandidateChanges, Check, Situation
@@ -31,8 +33,9 @@ from chaffinch.domain.machine.strength import (
 )
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.machine.warming import the_warm_up_has_failed
-from chaffinch.domain.state import RolloutState, StepState
+from chaffinch.domain.state import Pause, RolloutState, StepState
 from chaffinch.domain.verdict import EvidenceReason, Outcome
+from chaffinch.domain.wording import clip
 
 HELD_AT_ONCE = frozenset(
     {EvidenceReason.UNAVAILABLE, EvidenceReason.STALE_DATA, EvidenceReason.NOT_COMPARABLE}
@@ -50,11 +53,17 @@ def nothing_could_take_over(situation: Situation) -> Next | None:
 
 
 def the_verdict_is_fail(situation: Situation) -> Next | None:
-    """Evidence proves that the candidate misses an objective."""
-    judgement = situation.judgement
+    """Evidence proves that the candidate misses an objective: it is rolled back, or a person is asked."""
+    judgement, candidate = situation.judgement, situation.candidate
     if judgement is None or judgement.outcome is not Outcome.FAIL:
         return None
-    return rolling_back(situation, Reason.OBJECTIVE_FAILED, judgement.detail + _where(situation))
+    message = judgement.detail + _where(situation)
+    if candidate.plan.on_failure is OnFailure.ROLLBACK:
+        return rolling_back(situation, Reason.OBJECTIVE_FAILED, message)
+    if candidate.paused is not None and candidate.paused.cause == Reason.OBJECTIVE_FAILED:
+        return None
+    pause = Pause(situation.now, Reason.OBJECTIVE_FAILED, None, clip(message))
+    return situation.wait(_cleared(situation, paused=pause, step=_judged(situation)))
 
 
 def the_step_has_passed(situation: Situation) -> Next | None:
@@ -63,22 +72,26 @@ def the_step_has_passed(situation: Situation) -> Next | None:
     if step.passed_at is None:
         return None
     index = step.index + 1
-    if index >= len(situation.candidate.plan.steps):
+    if index >= len(situation.candidate.plan.steps) and not situation.is_paused:
         return decided_to_promote(situation)
-    if len(situation.serving) < situation.pods_needed(index):
-        return the_warm_up_has_failed(situation) or situation.wait(replace(situation.state, hold=None))
+    if situation.is_paused or len(situation.serving) < situation.pods_needed(index):
+        waiting = situation.wait(_cleared(situation, step=_judged(situation)))
+        return the_warm_up_has_failed(situation) or waiting
     return situation.at_once(situation.with_candidate(step=StepState(index, situation.now), deadline=None))
 
 
 def the_weight_is_not_set(situation: Situation) -> Next | None:
-    """The step's pods are warm and the candidate has another weight than the step asks for."""
+    """The step's pods are warm and the candidate has another weight than the step asks for.
+
+    It may have been paused like that; what was counted since then was not counted at the step's weight.
+    """
     weight = weight_of_step(situation.step)
-    if situation.candidate.weight == weight:
+    if situation.candidate.weight == weight or situation.is_paused:
         return None
     if not situation.stable_serves:
         message = "the stable revision has no ready pod; the canary gets no traffic before it has"
         return situation.held(situation.state, Reason.NO_READY_ENDPOINT, message, None)
-    return situation.at_once(_cleared(situation, weight=weight))
+    return situation.at_once(replace(begun_anew(situation, weight=weight), hold=None))
 
 
 def the_weight_is_not_in_force(situation: Situation) -> Next | None:
@@ -93,7 +106,14 @@ def the_weight_is_not_in_force(situation: Situation) -> Next | None:
     if situation.now < since + timedelta(seconds=situation.timing.acknowledgement):
         return situation.wait()
     message = "not every Ready router has the step's weight in force"
-    return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, None)
+    return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, since + SHORTEST_MAX_WAIT)
+
+
+def a_person_is_waited_for(situation: Situation) -> Next | None:
+    """It is paused, or at an approval step: it is judged on, but no verdict makes it go on."""
+    if not situation.is_paused and not isinstance(situation.step, ApprovalStep):
+        return None
+    return situation.wait(_cleared(situation, step=_judged(situation)))
 
 
 def the_verdict_is_pass(situation: Situation) -> Next | None:
@@ -103,7 +123,7 @@ def the_verdict_is_pass(situation: Situation) -> Next | None:
         return None
     if situation.now < earliest_end(situation.step, step.acknowledged_at):
         return None
-    passed = replace(step, passed_at=situation.now, judge=judgement.state)
+    passed = replace(_judged(situation), passed_at=situation.now)
     deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
     return situation.at_once(_cleared(situation, step=passed, deadline=deadline))
 
@@ -113,11 +133,11 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     judgement, step = situation.judgement, situation.step_state
     if judgement is None or step.acknowledged_at is None:
         return None
-    state = situation.with_candidate(step=replace(step, judge=judgement.state))
+    state = situation.with_candidate(step=_judged(situation))
     early = situation.now < earliest_end(situation.step, step.acknowledged_at)
     if early and judgement.reason not in HELD_AT_ONCE:
         return situation.wait(replace(state, hold=None))
-    deadline = step.entered_at + max_wait(situation.step)
+    deadline = latest_end(situation.step, step.entered_at)
     return situation.held(state, judgement.reason, judgement.detail, deadline)
 
 
@@ -137,6 +157,7 @@ CHECKS: tuple[Check, ...] = (
     the_probe_has_no_result,
     the_weight_is_not_in_force,
     the_probe_is_not_done,
+    a_person_is_waited_for,
     the_verdict_is_pass,
     there_is_no_verdict,
 )
@@ -144,6 +165,12 @@ CHECKS: tuple[Check, ...] = (
 
 def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
     return replace(situation.with_candidate(**changes), hold=None)
+
+
+def _judged(situation: Situation) -> StepState:
+    """Return the step with what the judge remembers by now: no look at evidence may be taken twice."""
+    step, judgement = situation.step_state, situation.judgement
+    return step if judgement is None else replace(step, judge=judgement.state)
 
 
 def _where(situation: Situation) -> str:

@@ -14,11 +14,11 @@ from datetime import datetime, timedelta
 from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.strategy import CanaryStep, ProbeStep
+from chaffinch.api.v1alpha1.strategy import ApprovalStep, CanaryStep, ProbeStep
 from chaffinch.domain.capacity import attempt_replicas
 from chaffinch.domain.machine.ending import rolling_back
 from chaffinch.domain.machine.failures import Failure, crash_loop_of, failure_at_deadline
-from chaffinch.domain.machine.judging import max_wait
+from chaffinch.domain.machine.judging import latest_end
 from chaffinch.domain.machine.situation import CandidateChanges, Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import warm_up_problem
@@ -98,20 +98,39 @@ def stable_is_below_strength(situation: Situation) -> Next | None:
     state = situation.state
     if fresh or lasts(situation, Reason.STABLE_UNDERSIZED):
         state = begun_anew(situation)
-    deadline = situation.step_state.entered_at + max_wait(situation.step)
+    deadline = latest_end(situation.step, situation.step_state.entered_at)
     return situation.held(state, Reason.STABLE_UNDERSIZED, message, deadline)
 
 
 def begun_anew(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
     """Return the state with the step begun anew: no clock, no pass, nothing judged yet, no run of a probe.
 
-    When the step was entered first, and what it may take in all, stays as it is.
+    When the step was entered first, and what it may take in all, stays as it is; so does a person's approval.
     """
     step = situation.step_state
     if step.acknowledged_at is not None:
-        run = step.run + 1 if isinstance(situation.step, ProbeStep) else step.run
-        changes["step"] = StepState(step.index, step.entered_at, run=run, restarted_at=situation.now)
+        changes["step"] = StepState(
+            index=step.index,
+            entered_at=step.entered_at,
+            passed_at=step.passed_at if isinstance(situation.step, ApprovalStep) else None,
+            run=step.run + 1 if isinstance(situation.step, ProbeStep) else step.run,
+            runs_before=step.runs_before,
+            restarted_at=situation.now,
+        )
     return situation.with_candidate(**changes)
+
+
+def with_all_its_time(situation: Situation) -> StepState:
+    """Return the step as it was when it was entered: a person has it begin anew, with new evidence."""
+    step = situation.step_state
+    measures = isinstance(situation.step, ProbeStep)
+    return StepState(
+        index=step.index,
+        entered_at=situation.now,
+        run=step.run + 1 if measures else step.run,
+        runs_before=step.run if measures else step.runs_before,
+        restarted_at=situation.now,
+    )
 
 
 def lasts(situation: Situation, reason: Reason) -> bool:
@@ -135,7 +154,7 @@ def _back_by(situation: Situation) -> datetime:
     if step.acknowledged_at is None or step.passed_at is not None:
         return candidate.deadline
     stayed = situation.now >= step.acknowledged_at + patience
-    has_time = situation.now < step.entered_at + max_wait(situation.step)
+    has_time = situation.now < latest_end(situation.step, step.entered_at)
     return situation.now + patience if stayed and has_time else candidate.deadline
 
 
@@ -146,6 +165,9 @@ def _failure(situation: Situation, needed: int) -> Failure:
     blameless = {Reason.IMAGE_PULL}  # others of its pods have run with this image
     if situation.step_state.passed_at is None:
         blameless.add(Reason.PROGRESS_DEADLINE_EXCEEDED)
+    paused = situation.candidate.paused
+    if paused is not None and paused.cause == Reason.OBJECTIVE_FAILED:
+        return Failure(Reason.OBJECTIVE_FAILED, f"{paused.message}; then its pods stayed away")
     cause = Reason.CANARY_UNAVAILABLE if failure.cause in blameless else failure.cause
     return Failure(cause, failure.message)
 
