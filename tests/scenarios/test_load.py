@@ -58,7 +58,7 @@ def assert_held_for_good(operator: Operator, words: str) -> None:
     assert operator.state.hold.reason == "ProbeFailed"
     assert words in operator.state.hold.message
     assert operator.condition("Stalled") == ("True", "ProbeFailed")
-    assert operator.message("Stalled").endswith("another revision in the spec starts anew.")
+    assert operator.message("Stalled").endswith("look into the LoadProbe, then kubectl chaffinch retry chat.")
     before = operator.writes
     operator.run(600)
     assert operator.writes == before
