@@ -12,8 +12,8 @@ SIMULATOR_IMAGE = "localhost/vllm-sim:dev"
 # a real one: at sigma 0.5, +20 % at P95 needs about 1,660 requests per arm instead of 150.
 ENGINE_FLAGS = ("--sim-ttft-ms=200", "--sim-itl-ms=10", "--sim-sigma=0.1", "--sim-output-tokens=16")
 
-# The absolute limit leaves room for a machine that is busy with other things; what tells a slow version from a
-# good one is the comparison with stable, which is as busy.
+# The absolute limit leaves room for a machine that is busy with other things; what tells a slow version
+# from a good one is the comparison with stable, which is as busy.
 OBJECTIVES = (
     {"name": "ttft-p95", "metric": "ttft", "quantile": "p95", "max": "2s", "maxRegression": "5%"},
     {"name": "errors", "metric": "errorRate", "max": "0.3%", "maxIncrease": "1pp"},
