@@ -31,6 +31,7 @@ from chaffinch.domain.state import Candidate, RolloutState
 from chaffinch.ports.cluster import (
     Cluster,
     ClusterError,
+    ConflictError,
     Kinds,
     Manifest,
     NameTakenError,
@@ -92,8 +93,7 @@ class Recording:
         """
         await self._quietly(rollout, self._find(rollout, move, frozen))
         for record in list(self._open.values()):
-            record.wanted = updated(record.spec, record.wanted, move)
-            await self._quietly(rollout, self._keep(rollout, record, move.now))
+            await self._quietly(rollout, self._keep(rollout, record, move))
 
     async def _quietly(self, rollout: RolloutIdentity, work: Awaitable[None]) -> None:
         try:
@@ -140,9 +140,10 @@ class Recording:
         else:
             self._open[attempt] = record
 
-    async def _keep(self, rollout: RolloutIdentity, record: _Record, now: datetime) -> None:
-        if self._is_due(record, now):
-            record.tried_at = now
+    async def _keep(self, rollout: RolloutIdentity, record: _Record, move: Move) -> None:
+        record.wanted = updated(record.spec, record.wanted, move)
+        if self._is_due(record, move.now):
+            record.tried_at = move.now
             await self._write(rollout, record)
         if record.stored == record.wanted and record.wanted.outcome is not None:
             del self._open[record.spec.attempt]
@@ -159,20 +160,24 @@ class Recording:
         body, record.body, record.stored = record.body, None, None
         if body is None:
             body = await self._made(rollout, record)
-        content = record.wanted.to_dict()
-        if content != (body.get("status") or {}):
+        if _status_of(body) != record.wanted:
             metadata = body["metadata"]
             place = (Kinds.RECORD, metadata["namespace"], metadata["name"])
-            body = await self._cluster.patch_status(*place, versioned_patch(body, content))
+            patch = versioned_patch(body, record.wanted.to_dict())
+            body = await self._cluster.patch_status(*place, patch)
         record.body, record.stored = body, record.wanted
         self._told = ""
 
     async def _made(self, rollout: RolloutIdentity, record: _Record) -> Manifest:
         manifest = record_manifest(rollout, record.spec)
-        body = await self._read(rollout, manifest["metadata"]["name"])
-        if body is None:
+        try:
             body = await self._cluster.create(manifest)
-            await self._prune(rollout)
+        except ConflictError:
+            found = await self._read(rollout, manifest["metadata"]["name"])
+            if found is None:
+                raise
+            return found
+        await self._prune(rollout)
         return body
 
     async def _read(self, rollout: RolloutIdentity, name: str) -> Manifest | None:
@@ -196,7 +201,11 @@ class Recording:
 
 def _record_of(body: Manifest) -> _Record | None:
     try:
-        spec, status = parse_record(body), RolloutRecordStatus.model_validate(body.get("status") or {})
+        spec, status = parse_record(body), _status_of(body)
     except (InvalidSpec, ValidationError):
         return None
     return _Record(spec, status, body, status)
+
+
+def _status_of(body: Manifest) -> RolloutRecordStatus:
+    return RolloutRecordStatus.model_validate(body.get("status") or {})

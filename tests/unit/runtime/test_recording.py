@@ -10,13 +10,14 @@ import pytest
 
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.record import KEPT_RECORDS, Move, record_manifest, record_spec
+from chaffinch.domain.state import Hold
 from chaffinch.ports.cluster import AdmissionDeniedError, Kinds, UnavailableError
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.recording import Recording
 from fakes.cluster import FakeCluster, Fault
 from fakes.virtual_time import run
 from fakes.world import NAME, NAMESPACE, Shop, rollout
-from unit.domain.states import CANDIDATE, DEPLOYING, NOW, REFUSED, ROLLED_BACK, SEEN
+from unit.domain.states import CANDIDATE, DEPLOYING, NOW, REFUSED, ROLLED_BACK, SEEN, STEPPING
 from unit.runtime.shops import V2, at_canary, healthy, keep_looking, until
 
 RECORD = Kinds.RECORD.kind
@@ -247,6 +248,29 @@ def test_a_record_of_that_name_that_belongs_to_somebody_else_is_not_touched() ->
         shop.evidence.answer = None
         await until(shop, lambda: at_rest(shop))
         assert shop.cluster.read(Kinds.RECORD, NAMESPACE, name) == before
+
+    run(story())
+
+
+def test_words_that_a_record_does_not_take_stop_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        recording = Recording(FakeCluster(), Metrics(), pause=30)
+        held = replace(DEPLOYING, hold=Hold("NoData", NOW, None, "x" * 600))
+        await recording.follow(SEEN.rollout, Move(DEPLOYING, held, (), NOW), lambda _: {})
+        assert [one.message for one in caplog.records] == [
+            "the record of an attempt could not be kept: ValidationError"
+        ]
+
+    run(story())
+
+
+def test_a_new_attempt_costs_four_requests_for_its_record() -> None:
+    async def story() -> None:
+        cluster = FakeCluster()
+        recording = Recording(cluster, Metrics(), pause=30)
+        for state in (DEPLOYING, STEPPING, STEPPING):
+            await recording.follow(SEEN.rollout, Move(DEPLOYING, state, (), NOW), lambda _: {})
+        assert [verb for verb, _ in cluster.requests] == ["get", "create", "list", "patch"]
 
     run(story())
 
