@@ -62,6 +62,7 @@ class World:
     evidence_problem: Problem | None = None
     baseline: BaselineSeen | None = None
     routers_stuck: bool = False
+    routers_silent: bool = False
     open_requests: dict[str, int] = field(default_factory=dict)
     unseen_by_routers: set[str] = field(default_factory=set)
     probes_fail: bool = False
@@ -259,6 +260,8 @@ class World:
         if self.in_force is None:
             return (RouterPod("router-1", ready=self.route is not None, acknowledgement=None),)
         given = self.in_force
+        if self.routers_silent:
+            return tuple(RouterPod(f"router-{i}", ready=True, acknowledgement=None) for i in (1, 2))
         weights = self.effective_weights(given.intent)
         acknowledgement = Acknowledgement(given.epoch, given.sequence, weights, dict(self.open_requests))
         return tuple(RouterPod(f"router-{i}", ready=True, acknowledgement=acknowledgement) for i in (1, 2))

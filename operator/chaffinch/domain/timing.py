@@ -17,6 +17,8 @@ class Timing:
         crash_loop_restarts: Restarts of one pod that make a crash loop (a count).
         image_pull: How old a pod is that still cannot pull its image when that counts as a failure.
         acknowledgement: How long routers may take to acknowledge a route before it is held against them.
+        agents_lost: How long no router may answer, and nothing be measured, before a canary that has up to
+            half of the traffic gets none.
         drain: How long the pods of a revision that is out are kept for the answers that they still give.
         retry: How long a revision that met trouble of its environment (no node, no endpoint) waits
             for its next attempt.
@@ -31,6 +33,7 @@ class Timing:
     crash_loop_restarts: int = 3
     image_pull: float = 30
     acknowledgement: float = 60
+    agents_lost: float = 180
     drain: float = 300
     retry: float = 300
     load_retry: float = 30

@@ -58,6 +58,7 @@ ORDER: list[tuple[Sequence[Check], list[str]]] = [
             "the_canary_stays_away",
             "the_canary_is_below_strength",
             "the_verdict_is_fail",
+            "no_router_answers",
             "the_step_has_passed",
             "stable_is_below_strength",
             "the_weight_is_not_set",

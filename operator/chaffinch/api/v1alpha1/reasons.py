@@ -109,6 +109,7 @@ class Reason(_Explained):
         "The arms, or the baseline, were not measured under comparable conditions.",
     )
     WEIGHT_NOT_OBSERVED = "WeightNotObserved", "The traffic does not split as it was asked to."
+    ROUTERS_SILENT = "RoutersSilent", "No router can be asked what it does with the traffic."
     STABLE_OVER_LIMIT = "StableOverLimit", "The stable revision misses the limit too; the canary is no worse."
 
     MATCHED = "Matched", "The baseline is unaltered and fits what is measured."

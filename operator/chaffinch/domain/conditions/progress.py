@@ -113,6 +113,10 @@ def _explain_probe_failed(view: View) -> tuple[str, ...]:
     return _hold(view), f"Do: look into the LoadProbe, then {view.command('retry')}"
 
 
+def _explain_routers(view: View) -> tuple[str, ...]:
+    return _hold(view), "Goes on by itself when that ends. Do: look at the router's pods"
+
+
 _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
     Reason.NAME_TAKEN: _explain_name_taken,
     Reason.STATUS_LOST: _explain_status_lost,
@@ -121,6 +125,8 @@ _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
     Reason.BASELINE_TAMPERED: _explain_tampered,
     Reason.NO_READY_ENDPOINT: _explain_dead_stable,
     Reason.PROBE_FAILED: _explain_probe_failed,
+    Reason.WEIGHT_NOT_OBSERVED: _explain_routers,
+    Reason.ROUTERS_SILENT: _explain_routers,
 }
 
 

@@ -170,5 +170,6 @@ _OWN_REASONS = frozenset(
         Reason.CANARY_UNAVAILABLE,
         Reason.STABLE_UNDERSIZED,
         Reason.WEIGHT_NOT_OBSERVED,
+        Reason.ROUTERS_SILENT,
     }
 )

@@ -20,6 +20,7 @@ from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_
 from chaffinch.domain.machine.judging import SHORTEST_MAX_WAIT, earliest_end, latest_end
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
+from chaffinch.domain.machine.silence import no_router_answers
 from chaffinch.domain.machine.situation import CandidateChanges, Check, Situation
 from chaffinch.domain.machine.strength import (
     begun_anew,
@@ -104,7 +105,7 @@ def the_weight_is_not_in_force(situation: Situation) -> Next | None:
         return situation.wait(_cleared(situation, step=clocked))
     since = step.restarted_at or step.entered_at
     if situation.now < since + timedelta(seconds=situation.timing.acknowledgement):
-        return situation.wait()
+        return situation.wait(replace(situation.state, hold=None))
     message = "not every Ready router has the step's weight in force"
     return situation.held(situation.state, Reason.WEIGHT_NOT_OBSERVED, message, since + SHORTEST_MAX_WAIT)
 
@@ -151,6 +152,7 @@ CHECKS: tuple[Check, ...] = (
     the_canary_stays_away,
     the_canary_is_below_strength,
     the_verdict_is_fail,
+    no_router_answers,
     the_step_has_passed,
     stable_is_below_strength,
     the_weight_is_not_set,
