@@ -102,11 +102,15 @@ class _Memory:
         samples: What is published.
         lag_since: Since when the newest route is not acknowledged by all.
         rolled_back: The newest attempt whose rollback all ready routers have acknowledged.
+        ends: Outcome and cause of attempts that were counted.
+        looked: Whether it was said how the newest look at it went.
     """
 
     samples: _Samples = field(default_factory=dict)
     lag_since: datetime | None = None
     rolled_back: int = 0
+    ends: set[tuple[str, str]] = field(default_factory=set)
+    looked: bool = False
 
 
 class RolloutMetrics:
@@ -138,17 +142,20 @@ class RolloutMetrics:
             **_of_route(memory, figures),
         }
         for (gauge, labels), value in samples.items():
-            self._gauges[gauge].labels(namespace, name, *labels).set(value)
+            if memory.samples.get((gauge, labels)) != value:
+                self._gauges[gauge].labels(namespace, name, *labels).set(value)
         for gauge, labels in memory.samples.keys() - samples.keys():
             self._gauges[gauge].remove(namespace, name, *labels)
         memory.samples = samples
 
     def ended(self, namespace: str, name: str, outcome: Outcome, cause: str) -> None:
         """Count an attempt that ended."""
+        self._memories.setdefault((namespace, name), _Memory()).ends.add((outcome.value, cause))
         self._attempts.labels(namespace, name, outcome.value, cause).inc()
 
     def looked(self, namespace: str, name: str, *, failed: bool) -> None:
         """Say whether the newest look at a rollout failed."""
+        self._memories.setdefault((namespace, name), _Memory()).looked = True
         self._failed.labels(namespace, name).set(failed)
 
     def forget(self, namespace: str, name: str) -> None:
@@ -156,8 +163,10 @@ class RolloutMetrics:
         memory = self._memories.pop((namespace, name), _Memory())
         for gauge, labels in memory.samples:
             self._gauges[gauge].remove(namespace, name, *labels)
-        for rare in (self._attempts, self._failed):
-            rare.remove_by_labels(dict(zip(ROLLOUT, (namespace, name), strict=True)))
+        for end in memory.ends:
+            self._attempts.remove(namespace, name, *end)
+        if memory.looked:
+            self._failed.remove(namespace, name)
 
 
 def _samples(figures: RolloutFigures) -> Iterator[tuple[_Series, float]]:

@@ -5,6 +5,7 @@ They run in the event loop on purpose: a loop that is stuck does not answer, and
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from aiohttp import web
@@ -34,7 +35,9 @@ def metrics_app(registry: CollectorRegistry) -> web.Application:
     """Build the server of ``/metrics``."""
 
     async def metrics(_: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        # With a thousand rollouts this takes a good part of a second, for which no pass should wait.
+        text = await asyncio.to_thread(generate_latest, registry)
+        return web.Response(body=text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     app = web.Application()
     app.router.add_get("/metrics", metrics)

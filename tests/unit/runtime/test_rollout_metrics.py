@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import RolloutStatus
+from chaffinch.api.v1alpha1.status import Outcome, RolloutStatus
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.rollout_metrics import ObjectiveFigure, RolloutFigures
@@ -212,6 +212,7 @@ def test_nothing_is_left_of_a_rollout_that_is_gone_and_others_stay() -> None:
         status = RolloutStatus.model_validate({"traffic": _traffic(7, 6)})
         metrics.rollouts.publish("shop", name, RolloutFigures(status, NOW, figures))
         metrics.rollouts.looked("shop", name, failed=True)
+        metrics.rollouts.ended("shop", name, Outcome.ROLLED_BACK, "CrashLoop")
     metrics.rollouts.forget("shop", "chat")
     of = {dict(labels).get("rollout") for _, labels in scrape(metrics.registry)}
     assert of == {None, "other"}
