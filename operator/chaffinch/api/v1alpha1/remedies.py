@@ -144,6 +144,10 @@ REMEDIES: Mapping[Reason, str] = {
         "Look at the router pods: one of them does not follow the route (`kubectl logs "
         "deploy/NAME-router -c agent`)."
     ),
+    Reason.ROUTERS_SILENT: (
+        "Look at the router pods and at what stands between them and the operator (port 9090). A canary with up "
+        "to half of the traffic gets none after some minutes without evidence, and goes on when they answer."
+    ),
     Reason.STABLE_OVER_LIMIT: (
         "Stable misses the limit too: look at load and capacity before blaming the canary, and change "
         "the limit if it is wrong."
