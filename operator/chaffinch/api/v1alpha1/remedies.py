@@ -116,8 +116,8 @@ REMEDIES: Mapping[Reason, str] = {
         "chaffinch retry NAME`."
     ),
     Reason.NO_EVIDENCE: (
-        "Look why there is none (condition Evidence); it goes on by itself when some comes. Otherwise `kubectl "
-        "chaffinch promote NAME` or `abort NAME`; after a probe step, `retry NAME` runs the load again."
+        "Look why there is none (condition Evidence); it goes on by itself when some comes. Otherwise "
+        "`kubectl chaffinch promote NAME` or `abort NAME`; after a probe step, `retry NAME` runs the load again."
     ),
     Reason.ABORTED: (
         "Nothing is tried before the spec changes or somebody says `kubectl chaffinch retry NAME`."
@@ -149,7 +149,8 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.ROUTERS_SILENT: (
         "Look at the router pods and at what stands between them and the operator (port 9090). A canary "
-        "with up to half of the traffic gets none after some minutes without evidence, and goes on when they answer."
+        "with up to half of the traffic gets none after some minutes without evidence, and goes "
+        "on when they answer."
     ),
     Reason.STABLE_OVER_LIMIT: (
         "Stable misses the limit too: look at load and capacity before blaming the canary, and change "
