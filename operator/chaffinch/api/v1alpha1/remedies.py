@@ -117,7 +117,7 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.NO_EVIDENCE: (
         "Look why there is none (condition Evidence); it goes on by itself when some comes. Otherwise "
-        "`kubectl chaffinch promote NAME` or `abort NAME`; after a probe step, `retry NAME` runs the load again."
+        "`kubectl chaffinch promote NAME` or `abort NAME`; after a probe step, `retry NAME`."
     ),
     Reason.ABORTED: (
         "Nothing is tried before the spec changes or somebody says `kubectl chaffinch retry NAME`."
