@@ -14,13 +14,17 @@ from localcluster.settings import Settings
 from stage.install import install, uninstall
 from stage.kubectl import Kubectl
 
+_LAST = "test_rights.py"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.e2e)
-            item.add_marker(pytest.mark.cluster)
+    """Mark every test of this folder; the one that looks back at all the others comes last."""
+    ours = [index for index, item in enumerate(items) if item.path.is_relative_to(Path(__file__).parent)]
+    in_order = sorted((items[index] for index in ours), key=lambda item: item.path.name == _LAST)
+    for index, item in zip(ours, in_order, strict=True):
+        items[index] = item
+        item.add_marker(pytest.mark.e2e)
+        item.add_marker(pytest.mark.cluster)
 
 
 @pytest.fixture(scope="package")

@@ -1,0 +1,42 @@
+"""The operator needs every right that the chart grants it.
+
+This runs after all stories and counts what they made it use; alone, or after a few, it fails.
+"""
+
+from __future__ import annotations
+
+from localcluster.settings import Settings
+from oracle.rights import granted, used
+from stage.install import NAMESPACE, OPERATOR_USER, RELEASE
+from stage.kubectl import Kubectl, Object
+
+HANDED_ON = "is handed to the agents of routers, and nobody can hand on what they do not have"
+OLD_REVISION = "a revision's objects go with the fourth one after it"
+NOT_USED_BY_ANY_STORY = {
+    "get endpointslices.discovery.k8s.io": HANDED_ON,
+    "list endpointslices.discovery.k8s.io": HANDED_ON,
+    "watch endpointslices.discovery.k8s.io": HANDED_ON,
+    "get probeprofiles.chaffinch.dev": "is for users' profiles; the stories use built-in ones",
+    "delete controllerrevisions.apps": OLD_REVISION,
+    "delete deployments.apps": OLD_REVISION,
+    "delete services": OLD_REVISION,
+    "delete poddisruptionbudgets.policy": OLD_REVISION,
+    "delete rolloutrecords.chaffinch.dev": "a record goes with the tenth one after it",
+}
+"""What it takes longer than a story to need, and why it is needed."""
+
+
+def test_no_right_is_granted_that_nothing_uses(chaffinch: None) -> None:  # noqa: ARG001 - its roles are looked at
+    kubectl = Kubectl(NAMESPACE)
+    roles = (("clusterrole", f"{RELEASE}-operator"), ("role", f"{RELEASE}-lease"))
+    rights = granted(rule for kind, name in roles for rule in _found(kubectl, kind, name)["rules"])
+    unused = rights - used(Settings.from_environment().audit_log, OPERATOR_USER) - set(NOT_USED_BY_ANY_STORY)
+    assert not unused, f"granted, but used by no story so far: {', '.join(sorted(unused))}"
+    excused = set(NOT_USED_BY_ANY_STORY) - rights
+    assert not excused, f"excused, but not granted at all: {', '.join(sorted(excused))}"
+
+
+def _found(kubectl: Kubectl, kind: str, name: str) -> Object:
+    found = kubectl.get(kind, name)
+    assert found is not None, f"the chart has installed no {kind} {name}"
+    return found
