@@ -29,11 +29,12 @@ class ReceivedSpan:
 
 @dataclass
 class Collector:
-    """What has arrived."""
+    """What has arrived, and the status code with which it is answered."""
 
     url: str = ""
     bodies: list[bytes] = field(default_factory=list)
     paths: set[str] = field(default_factory=set)
+    status: int = 200
 
     def spans(self) -> list[ReceivedSpan]:
         """Return all spans, in order of arrival."""
@@ -72,7 +73,7 @@ def collector() -> Iterator[Collector]:
         def do_POST(self) -> None:
             kept.bodies.append(self.rfile.read(int(self.headers["content-length"])))
             kept.paths.add(self.path)
-            self.send_response(200)
+            self.send_response(kept.status)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class has it

@@ -2,24 +2,27 @@
 
 Everything else about the way is in the standard variables ``OTEL_*`` (headers, certificates, sampling, limits
 of batches), which the SDK reads itself. Spans are sent by a thread of the SDK's own; a collector that is away
-costs spans and one line of the log now and then, and no pass waits for it.
+costs spans and one line of the log, and no pass waits for it.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import Token
 
 from opentelemetry import context, trace
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from chaffinch.runtime.tracing import Attributes
+
+log = logging.getLogger(__name__)
 
 _LAST_SECONDS = 3.0
 _SERVICE = "chaffinch-operator"
@@ -42,6 +45,33 @@ class _OpenSpan:
         self._span.end()
 
 
+class _ToldOnce(SpanExporter):
+    """Sends spans, and says once that it fails and once that it does not any more."""
+
+    def __init__(self, sender: SpanExporter) -> None:
+        self._sender = sender
+        self._fails = False
+        # The SDK would say it in every batch, with the addresses of whatever it meets.
+        logging.getLogger("opentelemetry.exporter").setLevel(logging.CRITICAL)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Send a batch."""
+        result = self._sender.export(spans)
+        fails = result is not SpanExportResult.SUCCESS
+        if fails and not self._fails:
+            log.warning(
+                "traces cannot be sent: check OTEL_EXPORTER_OTLP_ENDPOINT (chart value tracing.endpoint)"
+            )
+        elif self._fails and not fails:
+            log.info("traces are sent again")
+        self._fails = fails
+        return result
+
+    def shutdown(self) -> None:
+        """Send no more."""
+        self._sender.shutdown()
+
+
 class OtlpTracer:
     """Implements :class:`chaffinch.runtime.tracing.Tracer`.
 
@@ -53,7 +83,7 @@ class OtlpTracer:
         self._provider = TracerProvider(
             resource=Resource.create({"service.name": _SERVICE, **resource}), shutdown_on_exit=False
         )
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._provider.add_span_processor(BatchSpanProcessor(_ToldOnce(OTLPSpanExporter())))
         self._tracer = self._provider.get_tracer("chaffinch")
 
     def begin(self, name: str, attributes: Attributes) -> _OpenSpan:

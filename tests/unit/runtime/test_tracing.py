@@ -212,15 +212,43 @@ def test_nothing_of_opentelemetry_is_imported_unless_it_is_asked_for() -> None:
 
 
 def test_a_collector_that_is_away_costs_no_pass_and_little_at_the_end(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, str]]
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
     tracer = OtlpTracer({})
     began = time.monotonic()
     tracer.begin("rollout pass", {}).end({})
     assert time.monotonic() - began < 1
+    while not logged:
+        assert time.monotonic() - began < 30
+        time.sleep(0.05)
+    ending = time.monotonic()
+    tracer.begin("rollout pass", {}).end({})
     tracer.close()
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - ending < 6
+    assert [line["message"] for line in logged] == [
+        "traces cannot be sent: check OTEL_EXPORTER_OTLP_ENDPOINT (chart value tracing.endpoint)"
+    ]
+
+
+def test_a_collector_that_takes_traces_again_is_told_of(
+    receiver: Collector, monkeypatch: pytest.MonkeyPatch, logged: list[dict[str, str]]
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+    tracer, deadline = OtlpTracer({}), time.monotonic() + 30
+    for status in (400, 400, 200, 200):
+        receiver.status, before = status, len(receiver.bodies)
+        tracer.begin("rollout pass", {}).end({})
+        while len(receiver.bodies) == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    tracer.close()
+    assert [line["message"].partition(":")[0] for line in logged] == [
+        "traces cannot be sent",
+        "traces are sent again",
+    ]
 
 
 @pytest.mark.parametrize(
