@@ -70,6 +70,19 @@ def test_a_rollback_writes_the_route_before_the_status_and_scales_after_the_ackn
     assert operator.world.in_force.intent.weight_of(v2) == 0
 
 
+def test_a_rollback_whose_status_was_lost_in_a_crash_still_says_what_was_seen() -> None:
+    reference = rolling_out(Behaviour(errors=0.10)).run(900, until=in_stage(RolloutStage.ROLLING_BACK))
+    assert reference.log[-2:] == ["route", "status"]
+    operator = rolling_out(Behaviour(errors=0.10))
+    operator.crash_before = reference.writes
+    for each in (reference, operator):
+        each.run(900, until=rolled_back)
+    assert operator.crash_before is None
+    told = [each.state.last_attempt.message for each in (reference, operator) if each.state.last_attempt]
+    assert "errorRate" in told[0]
+    assert told == [told[0]] * 2
+
+
 def test_routers_that_never_acknowledge_do_not_keep_a_bad_revision_alive() -> None:
     operator = rolling_out(Behaviour(errors=0.10)).run(900, until=at_step("canary-5"))
     operator.world.routers_stuck = True

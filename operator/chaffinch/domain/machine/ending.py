@@ -10,6 +10,7 @@ from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import LastAttempt, RolloutState, StableRevision
+from chaffinch.domain.verdict import Outcome as Verdict
 from chaffinch.domain.wording import clip
 
 ENVIRONMENT = frozenset({Reason.UNSCHEDULABLE, Reason.CANARY_UNAVAILABLE})
@@ -25,16 +26,29 @@ def rolling_back(situation: Situation, cause: str, message: str) -> Next:
 
 
 def the_route_says_rolled_back(situation: Situation) -> Next | None:
-    """The route carries a decision against this attempt that the status missed by a crash."""
+    """The route carries a decision against this attempt that the status missed by a crash.
+
+    The route does not tell the figures; the evidence, which is judged again, still does.
+    """
     stored, candidate = situation.seen.router.route, situation.candidate
     if stored is None or stored.intent.decision is None or stored.intent.attempt != candidate.attempt:
         return None
     written = stored.intent.decision
     if written.kind is not DecisionKind.ROLLBACK:
         return None
-    message = "decided before the operator restarted"
+    shown = missed_objective(situation) if written.cause == Reason.OBJECTIVE_FAILED else None
+    message = clip(shown or "decided before the operator restarted")
     decision = Decision(written.kind, written.cause, written.at, message)
     return situation.at_once(rolled_back_by(situation, decision))
+
+
+def missed_objective(situation: Situation) -> str | None:
+    """Say which objective is missed, at which step and by which baseline; None if evidence proves none."""
+    judgement, baseline = situation.judgement, situation.candidate.plan.baseline
+    if judgement is None or judgement.outcome is not Verdict.FAIL:
+        return None
+    held_to = f", baseline {baseline.name}" if baseline else ""
+    return f"{judgement.detail}, step {situation.step.name}{held_to}"
 
 
 def rolled_back_by(situation: Situation, decision: Decision) -> RolloutState:

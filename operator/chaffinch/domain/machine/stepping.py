@@ -16,7 +16,7 @@ from chaffinch.api.v1alpha1.rollout import OnFailure
 from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.machine.deploying import the_spec_has_moved_on
-from chaffinch.domain.machine.ending import rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.ending import missed_objective, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.judging import SHORTEST_MAX_WAIT, earliest_end, latest_end
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
@@ -55,10 +55,9 @@ def nothing_could_take_over(situation: Situation) -> Next | None:
 
 def the_verdict_is_fail(situation: Situation) -> Next | None:
     """Evidence proves that the candidate misses an objective: it is rolled back, or a person is asked."""
-    judgement, candidate = situation.judgement, situation.candidate
-    if judgement is None or judgement.outcome is not Outcome.FAIL:
+    message, candidate = missed_objective(situation), situation.candidate
+    if message is None:
         return None
-    message = judgement.detail + _where(situation)
     if candidate.plan.on_failure is OnFailure.ROLLBACK:
         return rolling_back(situation, Reason.OBJECTIVE_FAILED, message)
     if candidate.paused is not None and candidate.paused.cause == Reason.OBJECTIVE_FAILED:
@@ -173,9 +172,3 @@ def _judged(situation: Situation) -> StepState:
     """Return the step with what the judge remembers by now: no look at evidence may be taken twice."""
     step, judgement = situation.step_state, situation.judgement
     return step if judgement is None else replace(step, judge=judgement.state)
-
-
-def _where(situation: Situation) -> str:
-    """Say at which step something was found, and which baseline the attempt is held to."""
-    baseline = situation.candidate.plan.baseline
-    return f", step {situation.step.name}" + (f", baseline {baseline.name}" if baseline else "")
