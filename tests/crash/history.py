@@ -1,7 +1,8 @@
 """What a rollout came to, in a form in which two runs of the same story are equal.
 
-Left out is what differs between any two runs: times, uids, versions, numbers of writes and of leaders, and
-what the addresses of pods are. Everything else has to be the same, however often the operator died.
+Left out is what differs between any two runs: times, uids, versions, numbers of writes and of leaders, the
+namespace, and names and addresses of pods. Everything else has to be the same, however often the operator
+died.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _DIFFERS = frozenset(
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _MOMENT = re.compile(r"\d\d:\d\d:\d\dZ( \(.*? after the verdict\))?")
+_POD = re.compile(r"(?<=-)[0-9a-z]{8,10}-[0-9a-z]{5}\b")
 _ADDRESS = re.compile(r"\b\d+\.\d+\.\d+\.\d+\b")
 
 _WITH_STATUS = frozenset({"inferencerollouts", "loadprobes"})
@@ -67,7 +69,8 @@ def kept(resource: str, item: Mapping[str, Any]) -> object:
         parts["status"] = item.get("status")
     if "route.json" in parts.get("data", {}):
         parts["data"] = {**parts["data"], "route.json": json.loads(parts["data"]["route.json"])}
-    return normalised({"labels": item["metadata"].get("labels"), **parts})
+    labels, namespace = item["metadata"].get("labels"), item["metadata"].get("namespace")
+    return normalised(json.loads(json.dumps({"labels": labels, **parts}).replace(f'"{namespace}"', '"…"')))
 
 
 def normalised(value: object) -> object:
@@ -77,7 +80,7 @@ def normalised(value: object) -> object:
     if isinstance(value, list):
         return [normalised(item) for item in value]
     if isinstance(value, str):
-        for pattern in (_TIME, _MOMENT, _UID, _ADDRESS):
+        for pattern in (_TIME, _MOMENT, _UID, _POD, _ADDRESS):
             value = pattern.sub("…", value)
         return value
     return value

@@ -20,7 +20,7 @@ _READY_SECONDS = 60.0
 # As short as they may be, so that a rollout takes seconds.
 FAST = {
     "CHAFFINCH_ACTIVE_INTERVAL": "0.5",
-    "CHAFFINCH_IDLE_INTERVAL": "5",
+    "CHAFFINCH_IDLE_INTERVAL": "1",
     "CHAFFINCH_PASS_SPACING": "0.2",
     "CHAFFINCH_BACKOFF_LIMIT": "5",
     "CHAFFINCH_LEASE_DURATION": "3",
@@ -37,13 +37,13 @@ class OperatorProcess:
         settings: Environment variables.
 
     Attributes:
-        settings: All environment variables that it is given at its next start.
+        settings: All environment variables of ours that it is given at its next start.
+        started_with: Those that the last one was given.
     """
 
     def __init__(self, name: str, api_url: str, folder: Path, settings: Mapping[str, str]) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
-        self.starts = 0
         kubeconfig = folder / f"{name}.kubeconfig"
         kubeconfig.write_text(json.dumps(_kubeconfig(api_url)))
         self._health_port = _free_port()
@@ -57,6 +57,7 @@ class OperatorProcess:
             **{f"CHAFFINCH_{what}_PORT": str(port) for what, port in ports.items()},
             **settings,
         }
+        self.started_with: Mapping[str, str] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -72,7 +73,7 @@ class OperatorProcess:
     def start(self) -> None:
         """Start the process; it becomes ready later."""
         assert not self.alive, f"{self.name} runs already"
-        self.starts += 1
+        self.started_with = dict(self.settings)
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "chaffinch"],

@@ -23,6 +23,7 @@ from faultproxy import Calls, CutAfter, CutBefore, FaultProxy, ReplyThen, Rule
 from faultproxy.journal import writes
 from faultproxy.rules import Fault, Then
 
+_SERVES = "CHAFFINCH_WATCH_NAMESPACES"
 LANES = int(os.environ.get("CRASH_LANES", "3"))
 
 
@@ -116,7 +117,6 @@ class Lane:
         self._playground = playground
         self._proxy = proxy
         self._operator = operator
-        self._served: tuple[str, ...] = ()
         self._next = playground.make_namespace()
 
     @classmethod
@@ -169,16 +169,25 @@ class Lane:
     def _namespace(self) -> Iterator[str]:
         """Make the next namespace; a process that starts now will serve the one after it, too."""
         namespace, self._next = self._next, self._playground.make_namespace()
-        serves = (namespace, self._next)
-        self._operator.settings["CHAFFINCH_WATCH_NAMESPACES"] = ",".join(serves)
-        if not self._operator.alive or namespace not in self._served:
+        self._operator.settings[_SERVES] = f"{namespace},{self._next}"
+        if not self._operator.alive or namespace not in self._operator.started_with[_SERVES].split(","):
             self._operator.stop()
             self._operator.start()
-        self._served = serves
         try:
             yield namespace
         finally:
             self._playground.drop_namespace(namespace)
+
+
+def references(playground: Playground) -> dict[Ending, Reference]:
+    """Run each rollout without faults."""
+
+    def run(ending: Ending) -> Reference:
+        with Lane.open(playground, list(Ending).index(ending)) as lane:
+            return lane.reference(ending)
+
+    with ThreadPoolExecutor(len(Ending)) as lanes:
+        return dict(zip(Ending, lanes.map(run, Ending), strict=True))
 
 
 def sweep(

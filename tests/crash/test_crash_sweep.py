@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from crash.playground import Playground
-from crash.sweep import Cut, CutPoint, Ending, Lane, Reference, Result, sweep
+from crash.sweep import Cut, CutPoint, Ending, Reference, Result, references, sweep
 
 # A point of each kind where a second process could do something again, or not at all.
 SAMPLE = (
@@ -19,20 +19,19 @@ SAMPLE = (
 
 
 @pytest.fixture(scope="module")
-def references(playground: Playground) -> dict[Ending, Reference]:
+def faultless(playground: Playground) -> dict[Ending, Reference]:
     """Both rollouts without faults."""
-    with Lane.open(playground, 0) as lane:
-        return {ending: lane.reference(ending) for ending in Ending}
+    return references(playground)
 
 
 def test_a_rollout_ends_the_same_wherever_the_operator_is_killed(
-    playground: Playground, references: dict[Ending, Reference]
+    playground: Playground, faultless: dict[Ending, Reference]
 ) -> None:
     points = [
-        CutPoint(ending, references[ending].number_of(write, occurrence), cut)
+        CutPoint(ending, faultless[ending].number_of(write, occurrence), cut)
         for ending, write, occurrence, cut in SAMPLE
     ]
-    results = sweep(playground, points, references)
+    results = sweep(playground, points, faultless)
     assert all(result.reached for result in results)
     assert_as_without_faults(results, points)
 
@@ -41,11 +40,11 @@ def test_a_rollout_ends_the_same_wherever_the_operator_is_killed(
 @pytest.mark.parametrize("cut", Cut)
 @pytest.mark.parametrize("ending", Ending)
 def test_a_rollout_ends_the_same_at_every_write_that_the_operator_is_killed_at(
-    playground: Playground, references: dict[Ending, Reference], ending: Ending, cut: Cut
+    playground: Playground, faultless: dict[Ending, Reference], ending: Ending, cut: Cut
 ) -> None:
-    numbers = range(1, len(references[ending].writes) + 1)
+    numbers = range(1, len(faultless[ending].writes) + 1)
     points = [CutPoint(ending, number, cut) for number in numbers]
-    results = sweep(playground, points, references)
+    results = sweep(playground, points, faultless)
     missed = [result.point.write for result in results if not result.reached]
     print(f"{ending}, {cut}: {len(points)} cut points, {len(points) - len(missed)} of them reached")
     # How often figures alone are written depends on the time that a rollout takes.
