@@ -19,8 +19,9 @@ import httpx
 import kopf
 
 from chaffinch.adapters.agents import AgentRouters
+from chaffinch.adapters.apiserver import ConnectionSettingsError, connect
 from chaffinch.adapters.clock import SystemClock
-from chaffinch.adapters.cluster import ConnectionSettingsError, KubernetesCluster, Limits, connect
+from chaffinch.adapters.cluster import KubernetesCluster, Limits
 from chaffinch.adapters.pods import pod_client
 from chaffinch.adapters.probe_results import WorkerResults
 from chaffinch.adapters.prometheus import Limits as PrometheusLimits
@@ -71,16 +72,16 @@ class Operator:
         self._tracer = _tracer(settings)
         connect_timeout, timeout = settings.kube_connect_timeout, settings.kube_request_timeout
         limits = Limits(connect_timeout, timeout, settings.kube_connections)
-        client = connect(limits)
+        server = connect(settings.kube_connections)
         # The Lease has threads of its own: a busy pool must not delay a renewal.
         lease_limits = Limits(connect_timeout, min(timeout, settings.lease_duration / 3), 1)
-        lease_cluster = KubernetesCluster(client, lease_limits, lambda: math.inf, self._metrics.request)
+        lease_cluster = KubernetesCluster(server, lease_limits, lambda: math.inf, self._metrics.request)
         self._lease = Lease(lease_cluster, self._clock, _terms(settings))
         self._metrics.follow_lease(self._lease.seconds_left, lambda: self._lease.epoch)
         report: Report = counted(self._metrics.request)
         if settings.tracing_endpoint:
             report = reporting(report, self._tracer)
-        self._cluster = KubernetesCluster(client, limits, self._lease.seconds_left, report)
+        self._cluster = KubernetesCluster(server, limits, self._lease.seconds_left, report)
         self._clusters = (lease_cluster, self._cluster)
 
     async def run(self) -> int:

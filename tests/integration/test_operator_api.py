@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
+from chaffinch.adapters.apiserver import connect
 from chaffinch.adapters.clock import SystemClock
-from chaffinch.adapters.cluster import KubernetesCluster, Limits, connect
+from chaffinch.adapters.cluster import KubernetesCluster, Limits
 from chaffinch.adapters.recorder import EventRecorder
 from chaffinch.domain.names import RolloutIdentity, owner_reference
 from chaffinch.domain.route import RouteArm, RouteIntent, RouteOrder
@@ -50,7 +51,7 @@ class Api:
     def __init__(self) -> None:
         self.requests: Counter[str] = Counter()
         self.leads_for = float("inf")
-        self.cluster = KubernetesCluster(connect(Limits()), Limits(), lambda: self.leads_for, self._count)
+        self.cluster = KubernetesCluster(connect(4), Limits(), lambda: self.leads_for, self._count)
 
     def _count(self, verb: str, kind: str, code: str, seconds: float) -> None:
         assert seconds < 10

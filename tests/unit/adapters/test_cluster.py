@@ -4,14 +4,13 @@ import asyncio
 import json
 from collections import Counter
 from contextvars import ContextVar
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import urllib3
-from kubernetes.client.exceptions import ApiException
 
-from chaffinch.adapters.cluster import ConnectionSettingsError, KubernetesCluster, Limits, connect
+from chaffinch.adapters.apiserver import Answer, ConnectionSettingsError, connect
+from chaffinch.adapters.cluster import KubernetesCluster, Limits
 from chaffinch.ports.cluster import (
     Kinds,
     Manifest,
@@ -25,7 +24,7 @@ NOT_FOUND = json.dumps({"kind": "Status", "reason": "NotFound", "details": {"nam
 
 
 class Wire:
-    """Stands for the client below the adapter: notes what would be sent, answers what it was told to."""
+    """Stands for the API server: notes what would be sent, answers what it was told to."""
 
     def __init__(self, *answers: object) -> None:
         self.sent: list[tuple[str, str, dict[str, Any]]] = []
@@ -33,12 +32,14 @@ class Wire:
         self.codes: Counter[str] = Counter()
         self.left = 15.0
 
-    def request(self, method: str, path: str, body: object = None, **options: object) -> SimpleNamespace:
-        self.sent.append((method, path, {"body": body, **options}))
+    def request(self, method: str, path: str, **options: object) -> Answer:
+        self.sent.append((method, path, options))
         answer = self.answers.pop(0)
         if isinstance(answer, BaseException):
             raise answer
-        return SimpleNamespace(data=answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+        if isinstance(answer, Answer):
+            return answer
+        return Answer(200, answer if isinstance(answer, bytes) else json.dumps(answer).encode())
 
     def report(self, verb: str, kind: str, code: str, seconds: float) -> None:
         assert seconds >= 0
@@ -48,10 +49,8 @@ class Wire:
         return KubernetesCluster(self, LIMITS, lambda: self.left, self.report)  # type: ignore[arg-type]
 
 
-def _failure(status: int, body: str = "") -> ApiException:
-    error = ApiException(status=status)
-    error.body = body
-    return error
+def _failure(status: int, body: str = "") -> Answer:
+    return Answer(status, body.encode())
 
 
 def _service(owner: str = "u1", port: int = 80) -> dict[str, Any]:
@@ -71,10 +70,10 @@ def test_an_absent_object_is_applied_with_force_under_our_name() -> None:
     wire = Wire(_failure(404, NOT_FOUND), _service())
     asyncio.run(wire.cluster().apply(_service()))
     method, path, options = wire.sent[1]
-    assert (method, path) == ("patch", "/api/v1/namespaces/shop/services/chat")
+    assert (method, path) == ("PATCH", "/api/v1/namespaces/shop/services/chat")
     assert options["body"] == _service()
     assert options["content_type"] == "application/apply-patch+yaml"
-    assert (options["field_manager"], options["force_conflicts"]) == ("chaffinch", True)
+    assert options["query"] == {"fieldManager": "chaffinch", "force": "true"}
     assert wire.codes == {"get Service 404": 1, "apply Service 200": 1}
 
 
@@ -82,13 +81,13 @@ def test_an_object_that_is_as_wanted_is_not_written() -> None:
     wire = Wire(_service())
     asyncio.run(wire.cluster().apply(_service()))
     asyncio.run(wire.cluster().apply(_service(), live=_service()))
-    assert [method for method, _, _ in wire.sent] == ["get"]
+    assert [method for method, _, _ in wire.sent] == ["GET"]
 
 
 def test_an_object_that_differs_is_written() -> None:
     wire = Wire(_service(port=81), _service())
     asyncio.run(wire.cluster().apply(_service()))
-    assert [method for method, _, _ in wire.sent] == ["get", "patch"]
+    assert [method for method, _, _ in wire.sent] == ["GET", "PATCH"]
 
 
 @pytest.mark.parametrize("owners", [[], [{"uid": "u2", "controller": True}], [{"uid": "u1"}]])
@@ -98,7 +97,7 @@ def test_a_foreign_object_is_never_touched(owners: list[dict[str, Any]]) -> None
     wire = Wire(live)
     with pytest.raises(NameTakenError, match="Service shop/chat exists and belongs to somebody else"):
         asyncio.run(wire.cluster().apply(_service()))
-    assert [method for method, _, _ in wire.sent] == ["get"]
+    assert [method for method, _, _ in wire.sent] == ["GET"]
 
 
 def test_a_process_that_does_not_lead_reads_and_writes_nothing() -> None:
@@ -115,7 +114,7 @@ def test_a_process_that_does_not_lead_reads_and_writes_nothing() -> None:
     ):
         with pytest.raises(NotLeadingError):
             asyncio.run(write)
-    assert [method for method, _, _ in wire.sent] == ["get"]
+    assert [method for method, _, _ in wire.sent] == ["GET"]
 
 
 @pytest.mark.parametrize(("left", "want"), [(15.0, (5, 10)), (7.0, (5, 7)), (3.0, (3, 3))])
@@ -123,7 +122,7 @@ def test_a_write_may_not_take_longer_than_this_process_leads(left: float, want: 
     wire = Wire(_service())
     wire.left = left
     asyncio.run(wire.cluster().create(_service()))
-    assert wire.sent[0][2]["_request_timeout"] == want
+    assert wire.sent[0][2]["timeouts"] == want
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_a_list_names_its_kind_and_asks_for_all_labels() -> None:
     found = asyncio.run(wire.cluster().list(Kinds.DEPLOYMENT, "shop", {"b": "2", "a": "1"}))
     assert found == [{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}]
     assert wire.sent[0][1] == "/apis/apps/v1/namespaces/shop/deployments"
-    assert wire.sent[0][2]["label_selector"] == "a=1,b=2"
+    assert wire.sent[0][2]["query"] == {"labelSelector": "a=1,b=2"}
 
 
 def test_a_status_patch_goes_to_the_subresource_as_a_json_patch() -> None:
@@ -158,7 +157,7 @@ def test_a_status_patch_goes_to_the_subresource_as_a_json_patch() -> None:
     patch: list[Manifest] = [{"op": "test", "path": "/metadata/uid", "value": "u1"}]
     asyncio.run(wire.cluster().patch_status(Kinds.ROLLOUT, "shop", "chat", patch))
     method, path, options = wire.sent[0]
-    assert method == "patch"
+    assert method == "PATCH"
     assert path == "/apis/chaffinch.dev/v1alpha1/namespaces/shop/inferencerollouts/chat/status"
     assert (options["body"], options["content_type"]) == (patch, "application/json-patch+json")
 
@@ -176,7 +175,7 @@ def test_without_a_way_to_the_api_server_the_remedy_is_said(monkeypatch: pytest.
     with pytest.raises(
         ConnectionSettingsError, match="run in a pod with a ServiceAccount, or set KUBECONFIG"
     ):
-        connect(LIMITS)
+        connect(connections=1)
 
 
 def test_a_report_is_given_in_the_context_of_whoever_asked() -> None:
