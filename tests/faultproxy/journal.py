@@ -16,6 +16,7 @@ class Entry:
     Attributes:
         number: Counts all calls of the proxy from 1.
         call: What was asked for.
+        agent: The client's ``User-Agent``.
         at: When it arrived, on the monotonic clock.
         status: The API server's answer, also if the client never saw it; None without one.
         fault: The fault that it met, by name; empty without one.
@@ -24,6 +25,7 @@ class Entry:
 
     number: int
     call: Call
+    agent: str = ""
     at: float = field(default_factory=time.monotonic)
     status: int | None = None
     fault: str = ""
@@ -50,9 +52,9 @@ class Journal:
     def __init__(self) -> None:
         self._entries: list[Entry] = []
 
-    def note(self, call: Call) -> Entry:
+    def note(self, call: Call, agent: str) -> Entry:
         """Add a call."""
-        entry = Entry(len(self._entries) + 1, call)
+        entry = Entry(len(self._entries) + 1, call, agent)
         self._entries.append(entry)
         return entry
 
@@ -69,14 +71,3 @@ class Journal:
 def writes(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """Return those that change, or would change, something."""
     return tuple(entry for entry in entries if entry.call.is_write)
-
-
-def most_within(entries: Iterable[Entry], seconds: float) -> int:
-    """Return how many calls there are at most in any span of so many seconds."""
-    times = sorted(entry.at for entry in entries)
-    first = most = 0
-    for last, at in enumerate(times):
-        while at - times[first] > seconds:
-            first += 1
-        most = max(most, last - first + 1)
-    return most

@@ -100,7 +100,7 @@ class FaultProxy:
         try:
             body = await request.read()
             call = call_of(request.method, request.path, request.query, request.content_type, body)
-            entry = self.journal.note(call)
+            entry = self.journal.note(call, request.headers.get("User-Agent", ""))
             fault = self.script.fault_for(call)
             entry.fault = "" if fault is None else type(fault).__name__
             return await self._meet(fault, request, body, entry)

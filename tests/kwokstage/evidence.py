@@ -16,7 +16,6 @@ from aiohttp import web
 
 from chaffinch.domain.block_vector import (
     BLOCK_SECONDS,
-    HORIZON_SECONDS,
     BlockVector,
     LatencyCounts,
     Outcome,
@@ -24,7 +23,9 @@ from chaffinch.domain.block_vector import (
 )
 from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
 
-_EDGES = tuple(range(bucket_of(HORIZON_SECONDS)))
+_EDGES = tuple(range(bucket_of(0.05), bucket_of(5.0)))
+"""Where routers would count, for limits of some hundred milliseconds; all edges would only cost time."""
+
 _NOBODY_LEFT = LatencyCounts(_EDGES, (0,) * len(_EDGES), 0)
 _AGENT = "scripted"
 _SCRAPED_AGO_SECONDS = 1.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from faultproxy.calls import Call
-from faultproxy.journal import Entry, most_within
 from faultproxy.rules import Answer, Calls, CutBefore, Mute, Rule, Script
 
 GET = Call("get", "configmaps", "shop", "a")
@@ -52,10 +51,3 @@ def test_the_first_rule_decides_and_the_others_still_count() -> None:
     later = script.add(Rule(Calls(), CutBefore(), first=2))
     assert [script.fault_for(GET), script.fault_for(GET)] == [Mute(), CutBefore()]
     assert (later.seen, later.met) == (2, 1)
-
-
-def test_calls_are_counted_in_the_busiest_span_of_time() -> None:
-    at = [0, 1, 2, 50, 59, 60, 61, 130]
-    entries = [Entry(number, GET, at=float(seconds)) for number, seconds in enumerate(at)]
-    assert most_within(entries, 60) == 6
-    assert most_within(entries[:0], 60) == 0
