@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, repeat
 
 import kopf
 
@@ -15,6 +16,10 @@ from chaffinch.runtime.commands import rollout_of
 from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.probe_pass import JOB_NAME_LABEL
+
+_FIRST_BACKOFFS = (1.0, 2.0, 4.0, 8.0)
+_LONGEST_BACKOFF = 15.0
+_RECONNECT_SECONDS = 1.0  # between two watches: a server that ends each one at once is not to be stormed
 
 CHILDREN = (Kinds.DEPLOYMENT, Kinds.POD, Kinds.SERVICE, Kinds.CONFIG_MAP)
 
@@ -34,6 +39,17 @@ class Wakers:
     health: Health
     baselines: BaselineExport
     ended: Callable[[], Awaitable[None]]
+
+
+class _Backoffs(Iterable[float]):
+    """Pauses between the tries of a watch that fails: ever longer, up to a limit, and without an end.
+
+    Left to itself the engine gives up after a minute, and the process ends. But passes go on without watches.
+    """
+
+    def __iter__(self) -> Iterator[float]:
+        """Yield seconds."""
+        return chain(_FIRST_BACKOFFS, repeat(_LONGEST_BACKOFF))
 
 
 def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
@@ -98,6 +114,8 @@ def engine_settings(*, request: float, connect: float, watch: int) -> kopf.Opera
     settings.networking.connect_timeout = connect
     settings.watching.connect_timeout = connect
     settings.watching.server_timeout = watch
+    settings.watching.reconnect_backoff = _RECONNECT_SECONDS
+    settings.networking.error_backoffs = _Backoffs()
     # On the server: a filter in the process would receive every pod of the cluster.
     for kind in CHILDREN:
         settings.watching.label_selectors[_selector(kind)] = ROLLOUT_LABEL

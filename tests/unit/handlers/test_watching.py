@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import kopf
@@ -119,3 +121,12 @@ def test_the_engine_writes_no_events_and_filters_children_on_the_server() -> Non
     assert (settings.networking.request_timeout, settings.watching.server_timeout) == (10, 300)
     assert set(settings.watching.label_selectors.values()) == {"chaffinch.dev/rollout"}
     assert len(settings.watching.label_selectors) == 4
+
+
+def test_a_watch_that_fails_is_tried_again_without_an_end_at_a_bounded_pace() -> None:
+    settings = engine_settings(request=10, connect=5, watch=300)
+    backoffs = settings.networking.error_backoffs
+    assert isinstance(backoffs, Iterable)
+    for _ in range(2):  # each request begins anew
+        assert list(islice(backoffs, 1000)) == [1, 2, 4, 8, *[15] * 996]
+    assert settings.watching.reconnect_backoff == 1
