@@ -89,7 +89,7 @@ def _advice() -> str:
     lines = (
         busy.warning(),
         "Look at:",
-        f"  make kubectl ARGS='-n {NAMESPACE} describe inferencerollout {FIRST.name}'",
+        f"  make kubectl ARGS='-n {NAMESPACE} events --for inferencerollout/{FIRST.name}'",
         f"  make kubectl ARGS='-n {OPERATOR_NAMESPACE} logs deployment/{RELEASE} --tail=50'",
         "  make status",
         "The cluster is still up. Stop it: make stop",
@@ -136,7 +136,7 @@ def _close(screen: Screen, report: Report, out: Path) -> int:
     for line in (
         "The cluster is still up. Look around:",
         "  make kubectl ARGS='-n demo get inferencerollouts,pods'",
-        "  make kubectl ARGS='-n demo describe inferencerollout chat'",
+        "  make kubectl ARGS='-n demo events --for inferencerollout/chat'",
         "  make forward ARGS='9090 10.99.0.1:9090'      (Prometheus, on http://127.0.0.1:9090)",
         "Stop it: make stop",
     ):

@@ -61,7 +61,7 @@ class Screen:
             table.add_row(
                 entry["name"], entry["verdict"],
                 *(entry.get(key, "") for key in ("value", "control", "ratio", "interval", "limit")),
-                f"{samples.get('candidate', '')}/{samples.get('stable', '')}",
+                " / ".join(str(samples[arm]) for arm in ("candidate", "stable") if arm in samples),
             )  # fmt: skip
         if objectives:
             self._console.print(table)
