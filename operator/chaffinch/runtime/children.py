@@ -2,7 +2,8 @@
 
 All names are looked up before the first write of a pass, so that a name that belongs to somebody else is
 known before anything was started. What was found as wanted is not looked at again for a while, except
-Deployments and Services, which every pass reads anyway, and what is only asked for while it is absent.
+Deployments and Services, which every pass reads anyway, and what is only asked for while it is absent; of
+those nothing is remembered.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from chaffinch.runtime.reading import controller_uid
 
 _CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
 _ALWAYS_READ = frozenset({Kinds.DEPLOYMENT.kind, Kinds.SERVICE.kind})
+_NEVER_VERIFIED = _CREATED_ONLY | _ALWAYS_READ
 Address = tuple[str, str]
 
 
@@ -76,7 +78,8 @@ class Children:
                 await self._cluster.apply(manifest, live=live.get(address))
             elif address not in live:
                 await self._cluster.create(manifest)
-            self._verified[address] = (manifest, self._clock.monotonic())
+            if address[0] not in _NEVER_VERIFIED:
+                self._verified[address] = (manifest, self._clock.monotonic())
 
     async def delete(self, references: Sequence[ObjectReference], namespace: str, owner: str) -> None:
         """Delete objects that are ours; others, and absent ones, are left alone.
@@ -97,8 +100,6 @@ class Children:
                 await self._cluster.delete(kind, namespace, reference.name, found["metadata"]["uid"])
 
     def _is_verified(self, manifest: Manifest) -> bool:
-        if manifest["kind"] in _CREATED_ONLY | _ALWAYS_READ:
-            return False
         seen, at = self._verified.get(address_of(manifest), (None, 0.0))
         return seen == manifest and self._clock.monotonic() - at < self._recheck_seconds
 

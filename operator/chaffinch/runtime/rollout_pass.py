@@ -56,6 +56,9 @@ from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
 from chaffinch.runtime.tracing import note_decision
 
+_IDLE_PASSES = 5
+"""After so many passes at rest, objects that are not watched (accounts, roles) are looked at again."""
+
 _ALLOW = "remove what forbids it"
 _MEND = (
     "mend the field of the spec that this comes from; if there is none, it is a fault of Chaffinch to report"
@@ -105,7 +108,7 @@ class RolloutPass:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._children = Children(world.cluster, world.clock, world.timing.idle)
+        self._children = Children(world.cluster, world.clock, _IDLE_PASSES * world.timing.idle)
         self._statuses = StatusRecord(world.cluster, world.term, world.timing)
         self._replies = Replies(world.cluster, world.metrics)
         self._recording = Recording(world.cluster, world.metrics, world.timing.objectives)

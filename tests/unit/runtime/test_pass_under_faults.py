@@ -133,7 +133,7 @@ def test_an_object_that_the_server_refuses_is_offered_again_at_leisure() -> None
 def test_a_rollback_does_not_wait_for_a_look_at_anything_else() -> None:
     async def story() -> None:
         shop = await at_canary()
-        await asyncio.sleep(60)
+        await asyncio.sleep(300)  # by then the budgets have to be looked at again
         shop.evidence.answer, shop.evidence.factor = None, 1.6
         down = UnavailableError("down")
         shop.cluster.fault = lambda _, key: down if key[0] == "PodDisruptionBudget" else None
