@@ -173,10 +173,10 @@ class Play:
         while time.monotonic() < deadline:
             rollout = self._kubectl.get("inferencerollout", service.name) or {}
             status = rollout.get("status", {})
-            step = (status.get("rollout") or {}).get("step") or {}
-            if step and step["name"] != told:
-                told = step["name"]
-                self._screen.say(f"step {step['index'] + 1}/{step['of']} {told}")
+            line = whereabouts(status.get("rollout") or {})
+            if line and line != told:
+                told = line
+                self._screen.say(line)
             if not rollout:
                 raise SceneFailedError(f"somebody deleted the rollout {service.name}")
             if status.get("lastAttempt", {}).get("attempt", 0) > attempts:
@@ -213,6 +213,13 @@ class Play:
         self._screen.command(f"chaffinch {' '.join(shown)}", done.stdout + done.stderr)
         if done.returncode:
             raise SceneFailedError(f"`chaffinch {args[0]} {args[1]}` ended with {done.returncode}")
+
+
+def whereabouts(attempt: Mapping[str, Any]) -> str:
+    """Return where an attempt is, or "" between two places that a person would care about."""
+    if step := attempt.get("step"):
+        return f"step {step['index'] + 1}/{step['of']} {step['name']}"
+    return "the canary's pods start and are warmed up" if attempt.get("stage") == "Deploying" else ""
 
 
 def _story(rollout: Object) -> str:
