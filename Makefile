@@ -41,7 +41,7 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 	@touch $@
 
 .PHONY: demo
-demo: root setup ## Start a real Kubernetes and watch four rollouts on it (about 20 minutes the first time, 7 later)
+demo: root setup ## Start a real Kubernetes and watch four rollouts on it (20 to 30 minutes the first time, 7 to 10 later)
 	$(CLUSTER) up
 	$(CLUSTER) load-image $(IMAGES)
 	$(CLUSTER) exec -- $(PY) -m demo
@@ -51,7 +51,7 @@ test: root lint ## Lint, then every test on a real cluster (25 minutes with warm
 	$(call in_cluster,$(PY) -m pytest -m "not full")
 
 .PHONY: test-unit
-test-unit: setup ## The tests that need no cluster (seconds)
+test-unit: setup ## The tests that need no cluster (2 minutes)
 	$(PY) -m pytest tests/unit tests/scenarios
 
 .PHONY: test-full
