@@ -20,7 +20,7 @@ PER_NAMESPACE = 50
 
 _GROUP = "/apis/chaffinch.dev/v1alpha1"
 _IMAGE = "localhost/engine:1"
-_POLL_SECONDS = 3.0
+_POLL_SECONDS = 10.0  # each look at a thousand rollouts is megabytes
 _THREADS = 4
 
 Object = Mapping[str, Any]
