@@ -31,6 +31,8 @@ PRODUCTION = {
     "CHAFFINCH_LEASE_DURATION": "15",
 }
 
+_UNDER_WAY_SECONDS = 0.5  # for what was sent just before the trouble began
+
 WRITES = frozenset({"write"})
 WATCHES = frozenset({"watch"})
 
@@ -59,9 +61,10 @@ class Scene:
 
     def troubled(self, begin: Callable[[], object], end: Callable[[], object], seconds: float) -> Trouble:
         """Let there be trouble for a while, in which nothing may move, and wait until something does."""
-        before = place_of(self.playground.rollout(self.namespace))
         began = time.monotonic()
         begin()
+        time.sleep(_UNDER_WAY_SECONDS)
+        before = place_of(self.playground.rollout(self.namespace))
         while time.monotonic() < began + seconds:
             self.operator.revive()
             assert place_of(self.playground.rollout(self.namespace)) == before, "it moved in mid-trouble"
@@ -188,6 +191,7 @@ def test_a_short_trouble_is_waited_out(scene: Scene, calls: Calls, fault: Fault)
         pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), Answer(422, "Invalid"), id="422"),
         pytest.param(EVERYTHING, Answer(429, "TooManyRequests", retry_after=1), id="429"),
         pytest.param(EVERYTHING, Answer(500, "InternalError"), id="500"),
+        pytest.param(EVERYTHING, Answer(403, "Forbidden"), id="403"),
         pytest.param(EVERYTHING, CutBefore(), id="cut"),
         pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), CutBefore(), id="writes cut"),
         pytest.param(Calls(resources=frozenset({"pods"})), Answer(503, "ServiceUnavailable"), id="pods 503"),
