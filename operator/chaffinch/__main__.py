@@ -69,7 +69,7 @@ class Operator:
         self._clock = SystemClock()
         self._health = Health(self._clock, longest_pass=settings.pass_timeout + 60)
         self._metrics = Metrics()
-        self._tracer = _tracer(settings)
+        self._tracer = tracer_of(settings)
         connect_timeout, timeout = settings.kube_connect_timeout, settings.kube_request_timeout
         limits = Limits(connect_timeout, timeout, settings.kube_connections)
         server = connect(settings.kube_connections)
@@ -196,7 +196,8 @@ class Operator:
             os._exit(REPLACED)
 
 
-def _tracer(settings: Settings) -> Tracer:
+def tracer_of(settings: Settings) -> Tracer:
+    """Return what keeps traces: nothing, unless a collector is named."""
     if settings.tracing_endpoint is None:
         return NoTracer()
     from chaffinch.runtime.tracing_otlp import OtlpTracer  # half a second to import, for those who ask for it

@@ -4,7 +4,10 @@ import logging
 
 import pytest
 
-from chaffinch.__main__ import FAILED, USAGE, main
+from chaffinch.__main__ import FAILED, USAGE, main, tracer_of
+from chaffinch.runtime.tracing import NoTracer
+from chaffinch.runtime.tracing_otlp import OtlpTracer
+from chaffinch.settings import load
 
 REQUIRED = {
     "CHAFFINCH_PROMETHEUS_URL": "http://prometheus.monitoring:9090",
@@ -40,3 +43,14 @@ def test_without_an_api_server_one_line_names_the_remedy_and_the_exit_code_is_1(
     assert line.startswith(
         "no way to a Kubernetes API server: run in a pod with a ServiceAccount, or set KUBE"
     )
+
+
+def test_traces_are_kept_only_where_a_collector_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in REQUIRED.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+    assert isinstance(tracer_of(load()), NoTracer)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    tracer = tracer_of(load())
+    assert isinstance(tracer, OtlpTracer)
+    tracer.close()
