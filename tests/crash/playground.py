@@ -155,26 +155,19 @@ class Playground:
                 raise NotInTimeError(f"not {what} after {seconds:.0f} s: {found.get('status')}")
             time.sleep(_POLL_SECONDS)
 
-    def until_stable(self, service: Service, proxy: FaultProxy) -> None:
-        """Apply the first version and wait until it serves and there is nothing left to do."""
+    def until_stable(self, service: Service) -> None:
+        """Apply the first version and wait until it serves."""
         self.apply(service)
         self.until(service.namespace, _is_ready, "ready")
-        self.until_quiet(proxy, service.namespace)
 
     def until_attempt_ends(
-        self,
-        proxy: FaultProxy,
-        namespace: str,
-        attempt: int,
-        meanwhile: Callable[[], None] = lambda: None,
+        self, namespace: str, attempt: int, meanwhile: Callable[[], None] = lambda: None
     ) -> Object:
-        """Wait until an attempt is over and there is nothing left to do."""
-        found = self.until(
+        """Wait until an attempt is over."""
+        return self.until(
             namespace, lambda one: _last_attempt(one) >= attempt, f"at the end of attempt {attempt}",
             meanwhile=meanwhile,
         )  # fmt: skip
-        self.until_quiet(proxy, namespace, meanwhile)
-        return found
 
     def until_quiet(
         self, proxy: FaultProxy, namespace: str, meanwhile: Callable[[], None] = lambda: None

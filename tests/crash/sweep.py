@@ -156,12 +156,14 @@ class Lane:
     ) -> tuple[History, tuple[str, ...]]:
         """Bring a first version up and roll the next one out, under a rule; return what happened."""
         playground, proxy = self._playground, self._proxy
-        playground.until_stable(service(namespace, FIRST), proxy)
+        playground.until_stable(service(namespace, FIRST))
+        playground.until_quiet(proxy, namespace)
         before = len(proxy.journal.of_namespace(namespace))
         if rule is not None:
             proxy.script.add(rule)
         playground.apply(service(namespace, GOOD if ending is Ending.PROMOTED else SLOW))
-        playground.until_attempt_ends(proxy, namespace, 2, self._operator.revive)
+        playground.until_attempt_ends(namespace, 2, self._operator.revive)
+        playground.until_quiet(proxy, namespace, self._operator.revive)
         entries = proxy.journal.of_namespace(namespace)[before:]
         return playground.history(namespace, entries), tuple(str(entry.call) for entry in writes(entries))
 

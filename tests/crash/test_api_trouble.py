@@ -25,7 +25,7 @@ CALLS_PER_MINUTE = 20
 STEP = "canary-50"
 PRODUCTION = {
     "CHAFFINCH_ACTIVE_INTERVAL": "5",
-    "CHAFFINCH_IDLE_INTERVAL": "5",
+    "CHAFFINCH_IDLE_INTERVAL": "60",
     "CHAFFINCH_PASS_SPACING": "1",
     "CHAFFINCH_BACKOFF_LIMIT": "30",
     "CHAFFINCH_LEASE_DURATION": "15",
@@ -85,7 +85,7 @@ class Scene:
 
     def goes_on_to_its_end(self) -> None:
         """Wait for the end of the attempt, which is the same as without trouble."""
-        found = self.playground.until_attempt_ends(self.proxy, self.namespace, 2, self.operator.revive)
+        found = self.playground.until_attempt_ends(self.namespace, 2, self.operator.revive)
         assert found["status"]["lastAttempt"]["outcome"] == "Promoted"
         self.playground.then_no_invariant_was_broken(self.namespace)
 
@@ -156,7 +156,7 @@ def scene(playground: Playground) -> Iterator[Scene]:
         playground.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **PRODUCTION) as operator,
     ):
         operator.start()
-        playground.until_stable(service(namespace, FIRST), proxy)
+        playground.until_stable(service(namespace, FIRST))
         playground.apply(service(namespace, GOOD))
         playground.until(namespace, _weight_is_in_force, f"at {STEP}")
         yield Scene(playground, proxy, operator, namespace)
@@ -237,7 +237,7 @@ def rolling_out(playground: Playground, fault: Fault) -> Iterator[Scene]:
         playground.apply(service(namespace, FIRST))
         proxy.script.add(Rule(Calls(verbs=WATCHES), fault, count=None))
         operator.start()
-        playground.until_stable(service(namespace, FIRST), proxy)
+        playground.until_stable(service(namespace, FIRST))
         began = time.monotonic()
         playground.apply(service(namespace, GOOD))
         yield Scene(playground, proxy, operator, namespace)

@@ -81,7 +81,7 @@ def test_a_clean_hand_over_takes_a_moment(playground: Playground) -> None:
         playground.namespace() as namespace,
         two_replicas(playground, namespace, LEASE_SECONDS) as (leader, standby),
     ):
-        playground.until_stable(service(namespace, FIRST), leader.proxy)
+        playground.until_stable(service(namespace, FIRST))
         asked = time.monotonic()
         assert leader.process.terminate() == 0
         until(lambda: standby.led_since(asked) is not None, "the standby leads", seconds=30)
@@ -90,7 +90,7 @@ def test_a_clean_hand_over_takes_a_moment(playground: Playground) -> None:
         print(f"clean hand-over: {led - asked:.1f} s from the signal to the next leader")
         assert led - asked <= CLEAN_SECONDS
         playground.apply(service(namespace, GOOD))
-        playground.until_attempt_ends(standby.proxy, namespace, 2)
+        playground.until_attempt_ends(namespace, 2)
 
 
 @pytest.mark.full
@@ -99,7 +99,7 @@ def test_a_standby_takes_over_from_a_leader_that_was_killed(playground: Playgrou
         playground.namespace() as namespace,
         two_replicas(playground, namespace, LEASE_SECONDS) as (leader, standby),
     ):
-        playground.until_stable(service(namespace, FIRST), leader.proxy)
+        playground.until_stable(service(namespace, FIRST))
         killed = time.monotonic()
         leader.process.kill()
         until(lambda: standby.led_since(killed) is not None, "the standby leads", seconds=60)
@@ -118,7 +118,7 @@ def test_a_leader_that_slept_writes_nothing_after_the_next_one_has(
         playground.namespace() as namespace,
         two_replicas(playground, namespace, ROUND_LEASE_SECONDS) as replicas,
     ):
-        playground.until_stable(service(namespace, FIRST), replicas[0].proxy)
+        playground.until_stable(service(namespace, FIRST))
         take_overs = []
         for number in range(rounds):
             leader, standby = replicas if number % 2 == 0 else replicas[::-1]
