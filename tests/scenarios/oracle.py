@@ -54,6 +54,8 @@ class Oracle:
         old, new = before.candidate, decided.state.candidate
         if old is None or new is None or old.step is None or new.step is None:
             return
+        frozen = old.paused is not None and new.decision is None
+        assert new.weight <= old.weight or not frozen, "a weight rose in a pause"
         if old.step.passed_at is not None or new.step.passed_at is None:
             return
         step = old.plan.steps[old.step.index]
@@ -138,7 +140,6 @@ class Oracle:
         assert candidate.step is not None, "I3: a weight rose before any step is recorded"
         step = candidate.plan.steps[candidate.step.index]
         limit = weight_allowed_by(step)
-        assert candidate.paused is None, "a weight rose while the rollout is paused"
         assert weight <= limit, f"I3: weight {weight} exceeds the step's {limit}"
         first = 0 if candidate.plan.strategy.warm_up is None else 1
         missing = [i for i in range(first, candidate.step.index) if (candidate.attempt, i) not in self.passes]

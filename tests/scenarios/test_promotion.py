@@ -77,6 +77,17 @@ def test_pods_that_a_later_step_adds_get_no_traffic_before_they_are_warm() -> No
     assert len(candidate.warmed) == 2
 
 
+def test_a_candidate_that_is_lost_when_it_was_just_given_all_traffic_gives_it_back() -> None:
+    spec = rollout_spec(V2, strategy=with_steps(*STEPS[:4]))
+    operator = rolling_out(Behaviour(), spec).run(900, until=in_stage(RolloutStage.PROMOTING))
+    operator.run(60, until=lambda op: op.state.candidate is not None and op.state.candidate.weight == 10_000)
+    operator.world.lose_pods(revision_of(spec), 4)
+    operator.pass_once()
+    assert operator.world.route is not None
+    assert operator.world.route.intent.weight_of(revision_of(spec)) == 0
+    operator.run(120, until=healthy)
+
+
 def test_without_a_bake_all_pods_are_warm_before_the_route_goes_to_100_percent() -> None:
     spec = rollout_spec(V2, strategy=with_steps(*STEPS[:4]))
     operator = rolling_out(Behaviour(), spec).run(900, until=healthy)

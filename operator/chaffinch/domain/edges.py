@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 
 from chaffinch.api.v1alpha1.quantities import latency_seconds
 from chaffinch.api.v1alpha1.rollout import Objective
@@ -39,8 +40,13 @@ def edges_of(objectives: Sequence[Objective], metric: LatencyMetric) -> tuple[in
         metric: TTFT or E2E.
     """
     gated = [each for each in objectives if each.metric.value == metric]
-    limits = [latency_seconds(each.max) for each in gated if each.max]
-    fine = _fine(limits, compared=any(each.max_regression for each in gated))
+    limits = tuple(latency_seconds(each.max) for each in gated if each.max)
+    return _edges(limits, compared=any(each.max_regression for each in gated))
+
+
+@lru_cache(maxsize=256)
+def _edges(limits: tuple[float, ...], *, compared: bool) -> tuple[int, ...]:
+    fine = _fine(limits, compared=compared)
     return tuple(edge for edge in range(_EDGES) if edge in fine or edge % _COARSE == 0)
 
 

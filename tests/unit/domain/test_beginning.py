@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
-from chaffinch.domain.machine import step
+from chaffinch.domain.machine import WriteOrder, step
 from chaffinch.domain.observation import Observation, RouterSeen
 from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, StoredRoute
 from chaffinch.domain.state import RolloutState
-from unit.domain.states import NEW, NOW, OLD, SEEN, SPEC
+from unit.domain.states import NEW, NOW, OLD, SEEN, SPEC, pods
 
 STABLE_ARM, CANARY_ARM = RouteArm(OLD, 9_500), RouteArm(NEW, 500, (f"{NEW}-0",))
 GONE_ARM = RouteArm(NEW, 0, ())
@@ -71,3 +71,22 @@ def test_children_without_a_readable_route_are_left_alone(router: RouterSeen) ->
     assert decided.state.is_empty
     assert decided.state.hold is not None
     assert decided.state.hold.reason == "StatusLost"
+
+
+@pytest.mark.parametrize(
+    ("stable_pods", "acts"), [(0, False), (1, True)], ids=["stable has no pod", "stable has one"]
+)
+def test_a_candidate_that_alone_answers_keeps_its_traffic_though_the_status_is_lost(
+    stable_pods: int, acts: bool
+) -> None:
+    seen = replace(routed(STABLE_ARM, CANARY_ARM), revisions=(pods(OLD, stable_pods), pods(NEW, 1)))
+    decided = step(SPEC, RolloutState(), seen, None, NOW)
+    assert (decided.act, decided.state.is_empty) == (acts, not acts)
+    if not acts:
+        assert decided.state.hold is not None
+        assert decided.state.hold.reason == "NoReadyEndpoint"
+
+
+def test_an_attempt_that_is_given_up_leaves_the_route_before_the_status_says_so() -> None:
+    decided = step(SPEC, RolloutState(), routed(STABLE_ARM, CANARY_ARM), None, NOW)
+    assert decided.order is WriteOrder.ROUTE_FIRST

@@ -11,7 +11,15 @@ from chaffinch.domain.machine.situation import Check
 
 ORDER: list[tuple[Sequence[Check], list[str]]] = [
     (everywhere.CHECKS, ["a_read_has_failed", "a_name_is_taken"]),
-    (beginning.CHECKS, ["there_is_nothing_yet", "the_route_is_lost_too", "the_status_is_lost"]),
+    (
+        beginning.CHECKS,
+        [
+            "there_is_nothing_yet",
+            "the_route_is_lost_too",
+            "only_the_candidate_answers",
+            "the_status_is_lost",
+        ],
+    ),
     (
         idle.CHECKS,
         [

@@ -306,6 +306,12 @@ def test_nothing_is_answered_by_a_pass_that_lacks_a_read() -> None:
     assert answered(STEPPING, command("Abort"), seen=seen).state == STEPPING
 
 
+def test_a_command_does_not_keep_an_attempt_from_starting() -> None:
+    idle = RolloutState(stable=STEPPING.stable, attempts=1)
+    assert told(answered(idle, command("Abort"))) == "Refused/NothingToDo Deploying"
+    assert told(answered(idle, command("Retry"))) == "Refused/NothingToDo Deploying"
+
+
 def test_a_command_comes_before_progress() -> None:
     passed = changed(STEPPING, step=StepState(1, NOW, NOW, passed_at=NOW))
     without, decided = answered(passed).state.candidate, answered(passed, command("Pause")).state.candidate

@@ -92,7 +92,9 @@ def _explain_status_lost(view: View) -> tuple[str, ...]:
 
 
 def _explain_dead_stable(view: View) -> tuple[str, ...]:
-    stable = view.state.stable.revision if view.state.stable else ""
+    if view.state.stable is None:
+        return _hold(view), "Do: get a pod of it ready; the rollout's status was lost and is restored then"
+    stable = view.state.stable.revision
     remedy = f"Do: get a pod of {stable} ready; if none ever can be, {view.command('promote')}"
     return _hold(view), "Goes on by itself when that ends", remedy
 

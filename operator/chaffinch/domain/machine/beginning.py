@@ -13,7 +13,7 @@ from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.domain.machine.ending import rolled_back_by
 from chaffinch.domain.machine.idle import with_new_attempt
 from chaffinch.domain.machine.situation import Situation
-from chaffinch.domain.machine.types import Next
+from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.plan import plan_of
 from chaffinch.domain.route import Decision, RouteArm, RouteIntent
 from chaffinch.domain.state import Candidate, Hold, RolloutState, StableRevision, WarmPod
@@ -35,27 +35,46 @@ def the_route_is_lost_too(situation: Situation) -> Next | None:
     return Next(replace(situation.state, hold=hold), act=False, requeue_after=situation.timing.active)
 
 
+def only_the_candidate_answers(situation: Situation) -> Next | None:
+    """Stable has no Ready pod: an attempt that cannot go on has the traffic until stable could take it."""
+    stored = situation.seen.router.route
+    if stored is None or stored.intent.stable is None or _goes_on(stored.intent):
+        return None
+    arm, stable = _tried(stored.intent), situation.seen.revision(stored.intent.stable)
+    if arm is None or arm.weight == 0 or any(pod.serves for pod in stable.pods):
+        return None
+    admitted = arm.pods or ()
+    if not any(pod.serves and pod.name in admitted for pod in situation.seen.revision(arm.revision).pods):
+        return None
+    message = f"the stable revision {stable.revision} has no ready pod; traffic stays as it is"
+    hold = Hold(Reason.NO_READY_ENDPOINT, situation.now, None, message)
+    return Next(replace(situation.state, hold=hold), act=False, requeue_after=situation.timing.active)
+
+
 def the_status_is_lost(situation: Situation) -> Next | None:
     """The route tells who is stable; an attempt under way is ended as its decision says, or given up."""
     stored = situation.seen.router.route
     if stored is None:
         return None
-    return situation.at_once(_restored(situation, stored.intent))
+    state = _restored(situation, stored.intent)
+    # As in every rollback: while the route gives the candidate traffic nothing may be decided that takes it.
+    is_out = state.stage is RolloutStage.ROLLING_BACK
+    return situation.at_once(state, WriteOrder.ROUTE_FIRST if is_out else WriteOrder.STATUS_FIRST)
 
 
-CHECKS = (there_is_nothing_yet, the_route_is_lost_too, the_status_is_lost)
+CHECKS = (there_is_nothing_yet, the_route_is_lost_too, only_the_candidate_answers, the_status_is_lost)
 
 
 def _restored(situation: Situation, intent: RouteIntent) -> RolloutState:
     stable = None if intent.stable is None else StableRevision(intent.stable, situation.now)
     state = RolloutState(stable=stable, attempts=intent.attempt, sequence=situation.state.sequence)
-    arm = next((arm for arm in intent.arms if arm.revision != intent.stable and _was_tried(arm)), None)
+    arm = _tried(intent)
     if arm is None:
         return state
     state = replace(state, stage=RolloutStage.DEPLOYING, candidate=_candidate(situation, intent, arm))
     restored = replace(situation, state=state)
     written = intent.decision
-    if written is not None and written.kind is DecisionKind.PROMOTE:
+    if written is not None and _goes_on(intent):
         message = "decided before the rollout's status was lost"
         decision = Decision(written.kind, written.cause, written.at, message)
         candidate = replace(restored.candidate, decision=decision)
@@ -71,9 +90,15 @@ def _restored(situation: Situation, intent: RouteIntent) -> RolloutState:
     return rolled_back_by(restored, decision)
 
 
-def _was_tried(arm: RouteArm) -> bool:
-    """Say whether an arm was the candidate; revisions that are leaving admit no pod at all."""
-    return arm.weight > 0 or arm.pods != ()
+def _tried(intent: RouteIntent) -> RouteArm | None:
+    """Return the candidate's arm, if there is one; revisions that are leaving admit no pod at all."""
+    others = (arm for arm in intent.arms if arm.revision != intent.stable)
+    return next((arm for arm in others if arm.weight > 0 or arm.pods != ()), None)
+
+
+def _goes_on(intent: RouteIntent) -> bool:
+    """Say whether a route carries a promotion, which goes on whatever was lost."""
+    return intent.decision is not None and intent.decision.kind is DecisionKind.PROMOTE
 
 
 def _candidate(situation: Situation, intent: RouteIntent, arm: RouteArm) -> Candidate:

@@ -18,6 +18,7 @@ from chaffinch.domain.machine import obeying, retrying
 from chaffinch.domain.machine.answer import Answer
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.state import Pause, RolloutState
 from chaffinch.domain.wording import sentences
 
 _ACTIONS: Mapping[CommandAction, Callable[[Situation, Command], Answer]] = {
@@ -57,8 +58,13 @@ def _unanswered(situation: Situation) -> Command | None:
 def _comes_first(situation: Situation, found: Next) -> bool:
     before, after = situation.state, found.state
     ends = after.stage in {RolloutStage.IDLE, RolloutStage.ROLLING_BACK} and after.stage is not before.stage
-    pauses = after.candidate is not None and after.candidate.paused not in {None, situation.candidate.paused}
+    paused, was_paused = _pause_of(after), _pause_of(before)
+    pauses = paused is not None and paused != was_paused
     return ends or pauses or found.order is WriteOrder.ROUTE_FIRST
+
+
+def _pause_of(state: RolloutState) -> Pause | None:
+    return None if state.candidate is None else state.candidate.paused
 
 
 def _answered(situation: Situation, command: Command, answer: Answer) -> AnsweredCommand:

@@ -45,8 +45,9 @@ def something_newer_is_asked_for(situation: Situation) -> Next | None:
 
 
 def the_canary_is_lost(situation: Situation) -> Next | None:
-    """No pod of it is Ready while stable has a share: stable gets all, the promotion waits."""
-    if situation.serving or situation.candidate.weight in {0, FULL_WEIGHT}:
+    """No pod of it is Ready: stable gets all traffic if it can take any, and the promotion waits."""
+    weight = situation.candidate.weight
+    if situation.serving or weight == 0 or (weight == FULL_WEIGHT and not situation.stable_serves):
         return None
     return replace(_awaiting(situation, situation.with_candidate(weight=0)), order=WriteOrder.ROUTE_FIRST)
 
