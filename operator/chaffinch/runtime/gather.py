@@ -55,7 +55,7 @@ class Gathered:
 
     Attributes:
         seen: For the decision.
-        live: The rollout's Deployments and Services by kind and name, for the writes that follow.
+        live: Those of the rollout's children that were listed, by kind and name, for the writes that follow.
         outdated: LoadProbes of attempts that are long over.
         commands: The commands in ``seen``, by uid, for their answers.
     """
@@ -118,7 +118,7 @@ class Gatherer:
             commands=tuple(command_of(body) for body in commands.values()),
         )
         outdated = tuple(one for one in probes if _attempt_of(one) <= attempt - KEPT_ATTEMPTS)
-        live = {address_of(one): one for one in (*deployments, *services)}
+        live = {address_of(one): one for one in (*deployments, *services, *kept, *probes)}
         return Gathered(seen, live, outdated, commands)
 
     async def commands(self, rollout: RolloutIdentity, state: RolloutState) -> Mapping[str, Manifest]:
