@@ -12,11 +12,11 @@ STEPS = (
     {"name": "canary-50", "canary": {"weight": 50, "for": "1s"}},
     {"name": "bake", "bake": {"for": "1s"}},
 )
+# One objective: of two, the one that is not missed may be looked at once more or less before the end.
 # A slow version is slow beside stable (0.4 s and 0.2 s) and still within its limit, so that its probe passes
 # and it is rolled back with users on it.
 OBJECTIVES = (
     {"name": "ttft-p95", "metric": "ttft", "quantile": "p95", "max": "800ms", "maxRegression": "20%"},
-    {"name": "errors", "metric": "errorRate", "max": "3%", "maxIncrease": "3pp"},
 )
 SLOW_SECONDS = 0.4
 

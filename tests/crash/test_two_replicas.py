@@ -52,6 +52,7 @@ def two_replicas(
     settings = {
         "CHAFFINCH_LEASE_DURATION": str(lease_seconds),
         "CHAFFINCH_WATCH_NAMESPACES": namespace,
+        "CHAFFINCH_LEASE_NAME": f"replicas-{lease_seconds}",
     }
     with (
         playground.proxy() as one_proxy,

@@ -85,6 +85,10 @@ class FaultProxy:
         assert self._runner is not None
         for site in tuple(self._runner.sites):
             await site.stop()
+        await self.cut()
+
+    async def cut(self) -> None:
+        """Break every connection on which something is under way, watches among them."""
         for transport in tuple(self._connections):
             transport.abort()
 
