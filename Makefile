@@ -75,6 +75,8 @@ lint: setup ## Style, types, layers and generated files
 .PHONY: generate
 generate: setup ## Write the generated files: CRDs, their copies in the chart, reference docs
 	$(PY) -m chaffinch.api.generate
+	$(PY) -m chaffinch.cli.reference > docs/reference-cli.md
+	$(PY) -m chaffinch.reference_metrics > docs/reference-metrics.md
 
 .PHONY: lock
 lock: setup ## Pin the dependencies of pyproject.toml anew

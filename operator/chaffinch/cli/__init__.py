@@ -10,13 +10,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from chaffinch.cli import baseline, probe, validate
+from chaffinch.cli import baseline, completion, probe, validate
 from chaffinch.cli.exits import CommandError, Exit
+from chaffinch.cli.rollouts import commanding, reading
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; wrong arguments exit with 2, as argparse does."""
-    options = parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == [completion.ASK]:
+        print("\n".join(completion.candidates(parser(), words[1:], completion.rollout_names)))
+        return Exit.OK
+    options = parser().parse_args(words)
     try:
         return int(options.run(options))
     except CommandError as error:
@@ -31,11 +36,10 @@ def parser() -> argparse.ArgumentParser:
     """Return the description of all commands."""
     root = argparse.ArgumentParser(
         prog="chaffinch",
-        description="Freeze baselines, check manifests, and measure inference servers.",
-        epilog="Exit codes: 0 ok; 1 a check failed; 2 wrong usage; 3 not enough evidence to say;"
-        " 4 the two things cannot be compared.",
+        description="Watch and steer rollouts, freeze baselines, check manifests, measure inference servers.",
+        epilog="Exit codes: " + " ".join(f"{code.value}: {code.meaning}" for code in Exit),
     )
     groups = root.add_subparsers(required=True, metavar="COMMAND")
-    for group in (baseline, probe, validate):
+    for group in (reading, commanding, baseline, probe, validate, completion):
         group.add(groups)
     return root

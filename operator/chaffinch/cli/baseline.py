@@ -15,22 +15,26 @@ from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_baseline
 from chaffinch.cli.documents import STANDARD, Document, read_documents, to_yaml, write_text
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.freeze import BASELINES, baseline_of_probe
-from chaffinch.cli.kubectl import Kubectl
+from chaffinch.cli.groups import Groups
+from chaffinch.cli.place import add_place, kubectl_of
 from chaffinch.cli.tables import columns, quantile, stage_table
 from chaffinch.domain.baseline import comparison_obstacles, fingerprint_mismatches, verify
 
 KIND = "InferenceBaseline"
 
 
-def add(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(groups: Groups) -> None:
     """Describe the commands."""
     group = groups.add_parser("baseline", help="freeze, show, verify and compare baselines")
     commands = group.add_subparsers(required=True, metavar="COMMAND")
     _add_freeze(commands)
     show = commands.add_parser("show", help="print what a baseline holds")
     show.add_argument("source", metavar="FILE|NAME", help="a file, or an InferenceBaseline of the cluster")
-    _add_cluster(show)
+    add_place(show)
     show.set_defaults(run=_show)
+    listed = commands.add_parser("list", help="list the baselines of the cluster, and check each")
+    add_place(listed)
+    listed.set_defaults(run=_list)
     check = commands.add_parser(
         "verify",
         help="check that baselines are what was frozen",
@@ -49,7 +53,7 @@ def add(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     diff.set_defaults(run=_diff)
 
 
-def _add_freeze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_freeze(commands: Groups) -> None:
     freeze = commands.add_parser(
         "freeze",
         help="make a baseline of a LoadProbe's result",
@@ -60,17 +64,12 @@ def _add_freeze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     freeze.add_argument("--name", required=True, help="name of the baseline, such as chat-h100")
     freeze.add_argument("--version", required=True, help="version of the baseline, such as v1 or 2026.03")
     freeze.add_argument("--output", metavar="FILE", help="write the manifest there instead of creating it")
-    _add_cluster(freeze)
+    add_place(freeze)
     freeze.set_defaults(run=_freeze)
 
 
-def _add_cluster(command: argparse.ArgumentParser) -> None:
-    command.add_argument("-n", "--namespace", metavar="NS", help="namespace (default: the context's)")
-    command.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-
-
 def _freeze(options: argparse.Namespace) -> Exit:
-    kubectl = Kubectl(options.namespace, options.context)
+    kubectl = kubectl_of(options)
     spec = baseline_of_probe(kubectl, options.probe, options.name, options.version)
     body = manifest(spec)
     if options.output is None:
@@ -110,11 +109,31 @@ def _show(options: argparse.Namespace) -> Exit:
     if Path(options.source).exists():
         documents = _baselines(options.source)
     else:
-        body = Kubectl(options.namespace, options.context).get(BASELINES, options.source)
+        body = kubectl_of(options).get(BASELINES, options.source)
         documents = [Document(options.source, body)]
     for document in documents:
         print(_description(_parsed(document), document.name))
     return Exit.OK
+
+
+def _list(options: argparse.Namespace) -> Exit:
+    bodies = kubectl_of(options).find(BASELINES)
+    if not bodies:
+        print("there are no baselines here", file=sys.stderr)
+        return Exit.OK
+    documents = [Document(f"{KIND} {body['metadata']['name']}", body) for body in bodies]
+    checked = [(document, _verification(document)) for document in documents]
+    rows = [_line(_parsed(document), document, problem) for document, problem in checked]
+    print(columns([("name", "version", "model", "engine", "gpus", "frozen", "check"), *sorted(rows)]))
+    return Exit.FAILED if any(problem for _, problem in checked) else Exit.OK
+
+
+def _line(spec: InferenceBaselineSpec, document: Document, problem: str | None) -> tuple[str, ...]:
+    circumstances = spec.fingerprint
+    gpus = f"{circumstances.gpu_count} x {circumstances.gpu_product or 'GPU'}"
+    frozen = format_time(spec.provenance.created_at)
+    engine = circumstances.engine_version or ""
+    return (document.name, spec.version, spec.model.name, engine, gpus, frozen, problem or "ok")
 
 
 def _description(spec: InferenceBaselineSpec, object_name: str) -> str:

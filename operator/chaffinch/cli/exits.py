@@ -6,14 +6,26 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """The exit codes of all commands."""
+    """The exit codes of all commands; each has the sentence that explains it."""
 
-    OK = 0
-    FAILED = 1
-    USAGE = 2
-    NOT_ENOUGH = 3
-    MISMATCH = 4
-    INTERRUPTED = 130
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> Exit:
+        """Make a code with its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    OK = 0, "It was done, or all is well."
+    FAILED = 1, "The answer is no: a check failed, or a command was refused."
+    USAGE = 2, "The arguments make no sense."
+    NOT_ENOUGH = 3, "There is not enough evidence to say."
+    MISMATCH = 4, "The two things cannot be compared."
+    TIMEOUT = 5, "There was no answer in time; it may still come."
+    CLUSTER = 6, "The cluster cannot be asked: no connection, no right, no CRDs."
+    NOT_FOUND = 7, "There is no object of that name."
+    INTERRUPTED = 130, "It was interrupted."
 
 
 class CommandError(Exception):

@@ -14,6 +14,7 @@ from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
 from chaffinch.cli.documents import STANDARD, read_documents, write_text
 from chaffinch.cli.exits import CommandError, Exit
+from chaffinch.cli.groups import Groups
 from chaffinch.cli.tables import stage_table
 from chaffinch.domain.baseline import MAX_ERROR_SHARE_DIVISOR, MIN_REQUESTS, probe_arm
 from chaffinch.domain.evidence import NoEvidence
@@ -26,7 +27,7 @@ from chaffinch.probe.watch import Watch
 _PROGRESS_SECONDS = 10
 
 
-def add(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(groups: Groups) -> None:
     """Describe the commands."""
     group = groups.add_parser("probe", help="measure servers under a fixed load")
     commands = group.add_subparsers(required=True, metavar="COMMAND")

@@ -16,10 +16,11 @@ from chaffinch.api.v1alpha1.parse import (
 )
 from chaffinch.cli.documents import Document, read_documents
 from chaffinch.cli.exits import CommandError, Exit
+from chaffinch.cli.groups import Groups
 from chaffinch.domain.baseline import verify
 
 
-def add(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add(groups: Groups) -> None:
     """Describe the command."""
     command = groups.add_parser(
         "validate",

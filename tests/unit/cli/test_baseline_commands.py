@@ -9,6 +9,7 @@ import yaml
 
 from chaffinch.api.v1alpha1.parse import parse_baseline
 from chaffinch.cli import main
+from chaffinch.cli.exits import Exit
 from chaffinch.domain.baseline import verify
 from unit.cli.conftest import Objects, probe, stage
 
@@ -107,12 +108,18 @@ def test_freeze_says_why_it_cannot(
     assert want in capsys.readouterr().err
 
 
-def test_freeze_passes_on_what_kubectl_says(objects: Objects, capsys: pytest.CaptureFixture[str]) -> None:
-    assert objects.folder.exists()
-    assert main(FREEZE) == 1
+def test_freeze_says_which_probes_there_are_when_the_named_one_is_not(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(FREEZE) == Exit.NOT_FOUND
     assert capsys.readouterr().err == (
-        'error: kubectl get: Error from server (NotFound): loadprobes.chaffinch.dev "freeze-me" not found\n'
+        "error: loadprobes 'freeze-me' not found; there is none in this namespace; check --namespace\n"
     )
+    other = probe()
+    other["metadata"]["name"] = "freeze-mee"
+    objects.put("loadprobes.chaffinch.dev", other)
+    assert main(FREEZE) == Exit.NOT_FOUND
+    assert capsys.readouterr().err == "error: loadprobes 'freeze-me' not found; there is freeze-mee\n"
 
 
 def test_a_missing_kubectl_is_named_with_the_remedy(

@@ -90,4 +90,4 @@ def test_wrong_usage_exits_with_2_and_help_lists_the_codes(capsys: pytest.Captur
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         assert ended.value.code == code
-    assert "3 not enough evidence" in " ".join(capsys.readouterr().out.split())
+    assert "3: There is not enough evidence to say." in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,109 @@
+"""``explain``: why a rollout is where it is, and what would make it go on, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaffinch.api.v1alpha1.common import Condition, ConditionStatus, format_time
+from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
+from chaffinch.api.v1alpha1.remedies import remedy_of
+from chaffinch.api.v1alpha1.status import ObjectiveVerdict, RolloutStage
+from chaffinch.cli.rollouts.snapshot import Snapshot
+
+_REASONS = {str(reason): reason for reason in Reason}
+_IN_ATTEMPT = {RolloutStage.DEPLOYING, RolloutStage.STEPPING}
+
+
+def explanation(snapshot: Snapshot) -> list[tuple[str, str]]:
+    """Return what there is to say, as pairs of a heading and a sentence.
+
+    Args:
+        snapshot: The rollout.
+    """
+    if not snapshot.is_observed:
+        return [
+            ("now", "Nobody has looked at this generation of the spec yet."),
+            ("to do", remedy_of(Reason.NOT_OBSERVED)),
+        ]
+    return [
+        *_now(snapshot),
+        *(("objective", line) for line in _objectives(snapshot)),
+        *_reasons(snapshot),
+        *(("you can", line) for line in _commands(snapshot)),
+    ]
+
+
+def _now(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    available, headline = snapshot.condition(ConditionType.AVAILABLE), snapshot.headline
+    if available is not None:
+        users = "Users are served" if available.status is ConditionStatus.TRUE else "Users are NOT served"
+        yield "users", f"{users} ({available.reason})."
+    if headline is not None:
+        yield "now", headline.message
+    hold = snapshot.status.rollout.hold if snapshot.status.rollout else None
+    if hold is not None and hold.message:
+        end = f"; it is waited until {format_time(hold.deadline)}" if hold.deadline else ""
+        yield "missing", f"{hold.message} (since {format_time(hold.since)}{end})."
+
+
+def _objectives(snapshot: Snapshot) -> Iterator[str]:
+    if snapshot.status.rollout is None:
+        return
+    for each in snapshot.status.objectives:
+        if each.verdict is not ObjectiveVerdict.PASS and each.message:
+            yield f"{each.name} ({each.verdict}): {each.message}"
+
+
+def _reasons(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield the meaning and the remedy of each reason that keeps the rollout from being done."""
+    told: set[str] = set()
+    for word in _words(snapshot):
+        reason = _REASONS.get(word)  # None of a newer operator's
+        if reason is None or reason in told:
+            continue
+        told.add(reason)
+        yield str(reason), reason.meaning
+        yield "to do", remedy_of(reason).replace("NAME", snapshot.name)
+
+
+def _words(snapshot: Snapshot) -> Iterator[str]:
+    headline, progress = snapshot.headline, snapshot.status.rollout
+    if headline is not None:
+        yield headline.reason
+    if progress is not None and progress.hold is not None:
+        yield progress.hold.reason
+    promoted = snapshot.condition(ConditionType.PROMOTED)
+    if promoted is not None and promoted.status is ConditionStatus.FALSE:
+        yield promoted.reason
+    yield from _untrue(
+        snapshot, ConditionType.AVAILABLE, ConditionType.BASELINE_VALID, ConditionType.SPEC_APPLIED
+    )
+
+
+def _untrue(snapshot: Snapshot, *kinds: ConditionType) -> Iterator[str]:
+    for kind in kinds:
+        found: Condition | None = snapshot.condition(kind)
+        if found is not None and found.status is not ConditionStatus.TRUE:
+            yield found.reason
+
+
+def _commands(snapshot: Snapshot) -> Iterator[str]:
+    progress, name = snapshot.status.rollout, snapshot.name
+    headline = snapshot.headline
+    if progress is None:
+        if headline is not None and headline.reason in {
+            Reason.ROLLED_BACK,
+            Reason.REVISION_PREVIOUSLY_FAILED,
+        }:
+            yield f"kubectl chaffinch retry {name}: try the revision of the spec again"
+        return
+    if progress.stage not in _IN_ATTEMPT:
+        return
+    if headline is not None and headline.reason == Reason.AWAITING_APPROVAL and progress.step is not None:
+        yield f"kubectl chaffinch approve {name} --step {progress.step.name}: pass the approval step"
+    if progress.paused is not None:
+        yield f"kubectl chaffinch resume {name}: go on at this step"
+    else:
+        yield f"kubectl chaffinch pause {name}: stay at this step"
+    yield f"kubectl chaffinch abort {name}: take the candidate out"
+    yield f"kubectl chaffinch promote {name}: let the candidate take over without the steps that are left"

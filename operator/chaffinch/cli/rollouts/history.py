@@ -1,0 +1,49 @@
+"""``history``: the attempts of a rollout, one line each, the newest last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from chaffinch.api.v1alpha1.common import format_time
+from chaffinch.cli.rollouts.records import Record
+from chaffinch.cli.rollouts.report import duration
+
+_STYLES = {"Promoted": "green", "RolledBack": "red", "Running": "blue"}
+
+
+def history(records: Sequence[Record]) -> Table:
+    """Return attempts as a table."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("attempt", "revision", "outcome", "cause", "started", "took", "commanded by"):
+        table.add_column(heading, justify="right" if heading == "attempt" else "left")
+    for each in records:
+        table.add_row(
+            str(each.spec.attempt),
+            each.spec.revision,
+            Text(each.outcome, style=_STYLES.get(each.outcome, "")),
+            each.status.cause or "",
+            format_time(each.spec.started_at.replace(microsecond=0)),
+            duration(each.seconds),
+            ", ".join(each.commanded_by),
+        )
+    return table
+
+
+def history_shape(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return attempts as JSON has them."""
+    return [
+        {
+            "attempt": each.spec.attempt,
+            "revision": each.spec.revision,
+            "outcome": each.outcome,
+            "cause": each.status.cause,
+            "startedAt": format_time(each.spec.started_at),
+            "seconds": each.seconds,
+            "commandedBy": list(each.commanded_by),
+        }
+        for each in records
+    ]

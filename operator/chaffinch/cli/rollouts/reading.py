@@ -1,0 +1,144 @@
+"""The commands that read: get, list, explain, history, report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+from rich.live import Live
+from rich.table import Table
+
+from chaffinch.cli.documents import write_text
+from chaffinch.cli.exits import Exit
+from chaffinch.cli.groups import Groups
+from chaffinch.cli.kubectl import Kubectl
+from chaffinch.cli.place import add_place, kubectl_of
+from chaffinch.cli.rollouts import shapes
+from chaffinch.cli.rollouts.explain import explanation
+from chaffinch.cli.rollouts.formats import FORMATS
+from chaffinch.cli.rollouts.history import history, history_shape
+from chaffinch.cli.rollouts.listing import listing
+from chaffinch.cli.rollouts.records import read_records, record_at
+from chaffinch.cli.rollouts.report import report_of
+from chaffinch.cli.rollouts.snapshot import ROLLOUTS, Snapshot, read, snapshot_of
+from chaffinch.cli.rollouts.tree import tree
+from chaffinch.cli.screen import console, show, show_json
+
+_WATCH_SECONDS = 2.0
+
+
+def add(groups: Groups) -> None:
+    """Describe the commands."""
+    get = _add(groups, "get", _get, "show one rollout: revisions, pods, step, objectives, what comes next")
+    get.add_argument("--watch", action="store_true", help="go on until nothing moves by itself")
+    everything = _add(groups, "list", _list, "show all rollouts, one line each", named=False)
+    add_place(everything, all_namespaces=True)
+    _add(groups, "explain", _explain, "say why a rollout waits, and what would make it go on")
+    _add(groups, "history", _history, "show the attempts of a rollout")
+    report = _add(groups, "report", _report, "tell one attempt from beginning to end", formats=False)
+    report.add_argument("--attempt", type=int, metavar="N", help="which attempt (default: the newest)")
+    report.add_argument(
+        "--format", choices=(*FORMATS, "json"), default="text", help="how to print it (default: %(default)s)"
+    )
+    report.add_argument(
+        "--output", metavar="FILE", default="-", help="write it there (default: to the screen)"
+    )
+
+
+def _add(
+    groups: Groups,
+    name: str,
+    run: Callable[[argparse.Namespace], Exit],
+    purpose: str,
+    *,
+    named: bool = True,
+    formats: bool = True,
+) -> argparse.ArgumentParser:
+    command = groups.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    if named:
+        command.add_argument("name", metavar="NAME", help="the rollout")
+        add_place(command)
+    if formats:
+        command.add_argument(
+            "-o", "--output", choices=("text", "json"), default="text", help="how to print it (default: text)"
+        )
+    command.set_defaults(run=run)
+    return command
+
+
+def _get(options: argparse.Namespace) -> Exit:
+    kubectl = kubectl_of(options)
+    if options.watch:
+        return _watch(kubectl, options)
+    _show(read(kubectl, options.name), options)
+    return Exit.OK
+
+
+def _show(snapshot: Snapshot, options: argparse.Namespace) -> None:
+    if options.output == "json":
+        show_json(shapes.rollout(snapshot))
+    else:
+        show(tree(snapshot))
+
+
+def _watch(kubectl: Kubectl, options: argparse.Namespace) -> Exit:
+    """Redraw on a terminal; elsewhere print each change. Ends when nothing moves by itself any more."""
+    snapshot = read(kubectl, options.name)
+    if options.output == "json" or not sys.stdout.isatty():
+        _show(snapshot, options)
+        while not snapshot.is_at_rest:
+            time.sleep(_WATCH_SECONDS)
+            before, snapshot = snapshot, read(kubectl, options.name)
+            if (before.status, before.pods) != (snapshot.status, snapshot.pods):
+                _show(snapshot, options)
+        return Exit.OK
+    with Live(tree(snapshot), console=console(), auto_refresh=False) as live:
+        while not snapshot.is_at_rest:
+            time.sleep(_WATCH_SECONDS)
+            snapshot = read(kubectl, options.name)
+            live.update(tree(snapshot), refresh=True)
+    return Exit.OK
+
+
+def _list(options: argparse.Namespace) -> Exit:
+    bodies = kubectl_of(options).find(ROLLOUTS, all_namespaces=options.all_namespaces)
+    snapshots = sorted((snapshot_of(body) for body in bodies), key=lambda each: (each.namespace, each.name))
+    if options.output == "json":
+        show_json([shapes.rollout(each) for each in snapshots])
+    elif snapshots:
+        show(listing(snapshots, with_namespace=options.all_namespaces))
+    else:
+        print("there are no rollouts here; -A looks into every namespace", file=sys.stderr)
+    return Exit.OK
+
+
+def _explain(options: argparse.Namespace) -> Exit:
+    pairs = explanation(read(kubectl_of(options), options.name))
+    if options.output == "json":
+        show_json(shapes.explanation(pairs))
+        return Exit.OK
+    table = Table.grid(padding=(0, 2))
+    for about, text in pairs:
+        table.add_row(about, text)
+    show(table)
+    return Exit.OK
+
+
+def _history(options: argparse.Namespace) -> Exit:
+    records = read_records(kubectl_of(options), options.name)
+    if options.output == "json":
+        show_json(history_shape(records))
+    else:
+        show(history(records))
+    return Exit.OK
+
+
+def _report(options: argparse.Namespace) -> Exit:
+    record = record_at(read_records(kubectl_of(options), options.name), options.attempt)
+    if options.format == "json":
+        show_json({"spec": record.body["spec"], "status": record.body.get("status") or {}})
+    else:
+        write_text(options.output, FORMATS[options.format](report_of(record)))
+    return Exit.OK

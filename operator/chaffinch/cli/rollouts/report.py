@@ -1,0 +1,159 @@
+"""``report``: what one attempt was, what was judged and decided, and by whom; made from its record.
+
+A report is a title and sections of facts or tables, so that every format says the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from chaffinch.api.v1alpha1.common import format_time
+from chaffinch.api.v1alpha1.record import RecordedStep
+from chaffinch.api.v1alpha1.status import ObjectiveStatus
+from chaffinch.cli.rollouts.records import Record
+
+Row = tuple[str, ...]
+_JUDGED = ("step", "objective", "verdict", "value", "control", "ratio", "interval", "limit", "n")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report.
+
+    Attributes:
+        title: Its title.
+        head: The headings of its columns; empty for facts, which are pairs.
+        rows: Its rows.
+    """
+
+    title: str
+    head: Row
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What there is to say of an attempt.
+
+    Attributes:
+        title: Its title.
+        sections: Its parts; none of them is empty.
+    """
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+def report_of(record: Record) -> Report:
+    """Return the report of an attempt."""
+    spec, status = record.spec, record.status
+    sections = (
+        Section("Outcome", (), _facts(record)),
+        Section(
+            "Steps",
+            ("step", "kind", "weight", "entered", "clock from", "passed", "restarts"),
+            tuple(_step(step) for step in status.steps),
+        ),
+        Section("Verdicts", _JUDGED, tuple(_judged(s, o) for s in status.steps for o in s.objectives)),
+        Section(
+            "Waits",
+            ("reason", "step", "since", "until", "missing"),
+            tuple(
+                (hold.reason, hold.step or "", _time(hold.since), _time(hold.until), hold.message)
+                for hold in status.holds
+            ),
+        ),
+        Section(
+            "Commands",
+            ("at", "action", "by", "outcome", "answer", "why"),
+            tuple(
+                (_time(each.at), each.action, each.by or "", each.outcome, each.message, each.reason or "")
+                for each in status.commands
+            ),
+        ),
+        Section("Held to", (), _plan(spec.plan)),
+        Section("Tried", (), _frozen(spec.frozen)),
+    )
+    title = f"{spec.rollout}: attempt {spec.attempt}, revision {spec.revision}, {record.outcome}"
+    return Report(title, tuple(section for section in sections if section.rows))
+
+
+def duration(seconds: float | None) -> str:
+    """Write how long something took: ``1h02m``, ``3m20s``, ``12s``; a dash of nothing."""
+    if seconds is None:
+        return "-"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
+
+
+def _facts(record: Record) -> tuple[Row, ...]:
+    spec, status = record.spec, record.status
+    pinned = status.baseline
+    facts = (
+        ("outcome", record.outcome),
+        ("cause", status.cause or ""),
+        ("evidence", status.message or ""),
+        ("started", _time(spec.started_at)),
+        ("decided", _time(status.decided_at)),
+        ("ended", _time(status.ended_at)),
+        ("took", duration(record.seconds)),
+        ("compared with", spec.stable or "nothing: the first revision"),
+        ("baseline", f"{pinned.name} {pinned.digest}".strip() if pinned else ""),
+    )
+    return tuple(fact for fact in facts if fact[1])
+
+
+def _step(step: RecordedStep) -> Row:
+    return (
+        step.name,
+        step.kind,
+        f"{step.weight / 100:g}%",
+        _time(step.entered_at),
+        _time(step.acknowledged_at),
+        _time(step.passed_at),
+        str(step.restarts or ""),
+    )
+
+
+def _judged(step: RecordedStep, found: ObjectiveStatus) -> Row:
+    counts = ""
+    if found.samples is not None:
+        stable = found.samples.stable
+        counts = str(found.samples.candidate) + (f"/{stable}" if stable is not None else "")
+    shown = (found.value, found.control, found.ratio, found.interval, found.limit)
+    return (step.name, found.name, f"{found.verdict} {found.reason}", *(each or "" for each in shown), counts)
+
+
+def _plan(text: str) -> tuple[Row, ...]:
+    plan = json.loads(text)
+    limits = ("max", "maxRegression", "maxIncrease")
+    rows: list[Row] = []
+    for each in plan.get("objectives", ()):
+        what = " ".join(filter(None, (each["metric"], each.get("quantile"))))
+        rows.append((f"objective {each['name']}", f"{what} {_pairs(each, limits)}"))
+    rows += [
+        ("step", _pairs(fields, tuple(fields), tag))
+        for step in plan.get("steps", ())
+        for tag, fields in step.items()
+    ]
+    return tuple(rows)
+
+
+def _frozen(text: str) -> tuple[Row, ...]:
+    return tuple((key, json.dumps(value, sort_keys=True)) for key, value in sorted(json.loads(text).items()))
+
+
+def _pairs(fields: dict[str, object], keys: Sequence[str], first: str = "") -> str:
+    return " ".join(
+        filter(None, (first, *(f"{key} {fields[key]}" for key in keys if fields.get(key) is not None)))
+    )
+
+
+def _time(moment: datetime | None) -> str:
+    return format_time(moment.replace(microsecond=0)) if moment is not None else ""
