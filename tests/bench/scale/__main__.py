@@ -44,6 +44,8 @@ REPORT = REPOSITORY / "build" / "bench-scale.json"
 
 _LONGEST_SECONDS = 1200.0
 _QUIET_SECONDS = 30.0
+_SPREAD_SECONDS = 120
+"""The first to have users on both versions must still have them when the last one has been measured."""
 _SAMPLE_SECONDS = 1.0
 
 
@@ -84,21 +86,25 @@ class Bench:
         self._audit = audit
         self._progress = progress
 
-    def run(self) -> list[Row]:
-        """Deploy, measure with some active, measure at rest."""
+    def run(self) -> Iterator[Row]:
+        """Deploy, measure with some active, measure at rest; yields each figure when it is there."""
+        yield from self._deploying()
+        yield from self._active()
+        yield from self._idle()
+
+    def _deploying(self) -> list[Row]:
         size = self._arguments.rollouts
         start = self._watched.look()
         with self._progress.step(f"Deploying {size} rollouts"):
             self._fleet.create()
             self._fleet.until("are Healthy", is_healthy, count=size, seconds=_LONGEST_SECONDS)
         deploying = Span.between(start, self._watched.look())
-        rows = [
+        return [
             Row(f"seconds to deploy {size} rollouts", deploying.seconds),
             Row("CPU of the operator meanwhile (cores)", deploying.cores),
         ]
-        return [*rows, *self._active(), *self._idle()]
 
-    def _active(self) -> list[Row]:
+    def _active(self) -> Iterator[Row]:
         size, active = self._arguments.rollouts, self._arguments.active
         with self._progress.step(f"Giving {active} of them a new version"):
             self._fleet.give_new_version(active)
@@ -107,16 +113,14 @@ class Bench:
             )
         with self._progress.step("Measuring"):
             span, most = self._watched.span(self._arguments.active_seconds)
+        what = f"{size} rollouts, {active} active"
+        yield Row(f"CPU of the operator, {what} (cores)", span.cores, MOST_CORES)
+        yield Row(f"resident memory of the operator, {what} (MiB)", most, MOST_MIB)
+        yield Row(f"p99 of a pass, {what} (s)", span.counted.quantile(0.99), SLOWEST_PASS)
+        yield Row(f"passes per minute, {what}", span.per_minute(span.counted.total_passes()))
+        yield Row(f"API calls per minute, {what}", span.per_minute(span.counted.total_calls()))
         with self._progress.step("Promoting them"):
             self._fleet.until("are Healthy", is_healthy, count=size, seconds=_LONGEST_SECONDS)
-        what = f"{size} rollouts, {active} active"
-        return [
-            Row(f"CPU of the operator, {what} (cores)", span.cores, MOST_CORES),
-            Row(f"resident memory of the operator, {what} (MiB)", most, MOST_MIB),
-            Row(f"p99 of a pass, {what} (s)", span.counted.quantile(0.99), SLOWEST_PASS),
-            Row(f"passes per minute, {what}", span.per_minute(span.counted.total_passes())),
-            Row(f"API calls per minute, {what}", span.per_minute(span.counted.total_calls())),
-        ]
 
     def _idle(self) -> list[Row]:
         size, seconds = self._arguments.rollouts, self._arguments.idle_seconds
@@ -205,12 +209,16 @@ def operator(settings: Settings, prometheus_url: str, token: str) -> Iterator[Op
 def measured(arguments: argparse.Namespace) -> list[Row]:
     """Prepare everything and run the measurement."""
     settings, progress = Settings.from_environment(), Progress()
-    pace = Pace(canary=arguments.active_seconds + 60)
+    pace = Pace(canary=arguments.active_seconds + _SPREAD_SECONDS)
     fleet = Fleet(ApiClient(settings.pki), arguments.rollouts, pace, progress)
     token = installed()
     with staged(settings, fleet) as prometheus_url, operator(settings, prometheus_url, token) as process:
         audit = AuditTail(settings.audit_log, OPERATOR_USER)
-        return Bench(arguments, fleet, Watched(process), audit, progress).run()
+        rows = []
+        for row in Bench(arguments, fleet, Watched(process), audit, progress).run():
+            progress.say(f"  {row.metric}: {row.value:.3f}")
+            rows.append(row)
+        return rows
 
 
 def parsed(argv: list[str]) -> argparse.Namespace:
