@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from e2e.story import Story
-from localcluster.settings import Settings
+from e2e.story import Story, begun
 from stage.install import install, uninstall
-from stage.kubectl import Kubectl
 
 _LAST = "test_rights.py"
 
@@ -38,15 +34,5 @@ def chaffinch() -> Iterator[None]:
 @pytest.fixture
 def story(chaffinch: None, tmp_path: Path) -> Iterator[Story]:  # noqa: ARG001 - installed for its effect
     """A fresh namespace; at its end the oracle reads what we wrote there."""
-    namespace = f"story-{uuid.uuid4().hex[:8]}"
-    administer = Kubectl("default")
-    administer("create", "namespace", namespace)
-    told = Story(
-        Kubectl(namespace), namespace, tmp_path, Settings.from_environment().audit_log, datetime.now(UTC)
-    )
-    try:
+    with begun(tmp_path) as told:
         yield told
-        told.then_no_invariant_was_broken()
-        told.then_nothing_was_forbidden()
-    finally:
-        administer("delete", "namespace", namespace, "--wait=false")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from e2e.story import Story, says
 from e2e.test_promotion import OBJECTIVES, STEPS
-from stage.install import NAMESPACE, RELEASE
+from stage.install import NAMESPACE, OPERATOR_PODS, RELEASE
 from stage.kubectl import Kubectl
 from stage.service import Service
 
@@ -36,5 +36,4 @@ def kill_the_operator() -> None:
 
 def pods(operator: Kubectl) -> list[str]:
     """Return the names of the operator's pods."""
-    found = operator.list("pods", "--selector=app.kubernetes.io/component=operator")
-    return [pod["metadata"]["name"] for pod in found]
+    return [pod["metadata"]["name"] for pod in operator.list("pods", OPERATOR_PODS)]

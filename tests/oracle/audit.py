@@ -41,10 +41,16 @@ def read_writes(path: Path, namespace: str) -> list[Write]:
         return sorted(parse(lines, namespace), key=lambda write: write.at)
 
 
-def denied(path: Path, user: str, since: datetime) -> list[str]:
-    """Return what a user's roles did not grant since a moment, as ``verb resource`` without repeats.
+def denied(path: Path, user: str, since: datetime, until: datetime | None = None) -> list[str]:
+    """Return what a user's roles did not grant, as ``verb resource`` without repeats.
 
     A refusal by admission (a quota, a namespace that is being deleted) is no missing grant.
+
+    Args:
+        path: The audit log.
+        user: The user.
+        since: From when on refusals count.
+        until: Until when they do; for ever if None.
     """
     found: dict[str, None] = {}
     with path.open(encoding="utf-8") as lines:
@@ -53,8 +59,9 @@ def denied(path: Path, user: str, since: datetime) -> list[str]:
                 continue
             event = json.loads(line)
             forbidden = event.get("annotations", {}).get("authorization.k8s.io/decision") == "forbid"
-            late_enough = datetime.fromisoformat(event["stageTimestamp"]) >= since
-            if forbidden and late_enough and event["user"]["username"] == user:
+            at = datetime.fromisoformat(event["stageTimestamp"])
+            counts = since <= at and (until is None or at < until)
+            if forbidden and counts and event["user"]["username"] == user:
                 resource = event["objectRef"]["resource"] if "objectRef" in event else event["requestURI"]
                 found[f"{event['verb']} {resource}"] = None
     return list(found)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from localcluster.kubectl import eventually
 from localcluster.settings import PROMETHEUS_URL
-from stage.kubectl import Kubectl, KubectlError
+from stage.kubectl import POLL_SECONDS, Kubectl, KubectlError
 
 REPOSITORY = Path(__file__).parents[2]
 NAMESPACE = "chaffinch-system"
 RELEASE = "chaffinch"
 OPERATOR_USER = f"system:serviceaccount:{NAMESPACE}:{RELEASE}"
+OPERATOR_PODS = "--selector=app.kubernetes.io/component=operator"
+
+_LEAVING_SECONDS = 40
 
 # Short intervals, so that a test does not wait for what users do not mind waiting for.
 VALUES = {
@@ -55,13 +59,21 @@ def install(**values: str) -> None:
     try:
         kubectl("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
     except KubectlError as error:
-        last = kubectl("logs", "--selector=app.kubernetes.io/component=operator", "--tail=1")
+        last = kubectl("logs", OPERATOR_PODS, "--tail=1")
         raise InstallError(f"the operator does not become ready ({error}); it says: {last.strip()}") from None
 
 
 def uninstall() -> None:
-    """Remove what :func:`install` installed; the CRDs, and all that is made of them, stay."""
+    """Remove what :func:`install` installed; the CRDs, and all that is made of them, stay.
+
+    No operator is left when this returns, so that none asks for what it may no longer do.
+    """
     helm("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--wait", "--timeout=60s")
+    kubectl = Kubectl(NAMESPACE)
+    eventually(
+        lambda: len(kubectl.list("pods", OPERATOR_PODS)), _LEAVING_SECONDS, "no operator is left",
+        POLL_SECONDS, holds=lambda left: left == 0,
+    )  # fmt: skip
 
 
 def helm(*args: str) -> str:

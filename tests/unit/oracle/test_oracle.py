@@ -247,6 +247,7 @@ def test_only_missing_grants_count_as_denied(tmp_path: Path) -> None:
     log.write_text(line(1, "forbid") + line(20, "allow") + line(30, "forbid", "somebody"))
     assert denied(log, OPERATOR, START) == ["patch deployments"]
     assert denied(log, OPERATOR, START + timedelta(seconds=10)) == []
+    assert denied(log, OPERATOR, START, START) == []
 
 
 def test_only_accepted_writes_of_the_namespace_are_read() -> None:
