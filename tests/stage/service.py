@@ -24,6 +24,13 @@ PROBE = {"name": "probe", "probe": {"profile": "smoke/v1"}}
 CANARY_20 = {"name": "canary-20", "canary": {"weight": 20, "for": "15s"}}
 CANARY_50 = {"name": "canary-50", "canary": {"weight": 50, "for": "20s"}}
 BAKE = {"name": "bake", "bake": {"for": "15s"}}
+# For stories about something else than the evidence: one step that few requests get through.
+QUICK_CANARY = {"name": "canary-50", "canary": {"weight": 50, "for": "5s", "require": "NoHarm"}}
+QUICK_STEPS = (WARM_UP, QUICK_CANARY)
+QUICK_OBJECTIVES = (
+    {"name": "ttft-p95", "metric": "ttft", "quantile": "p95", "max": "800ms"},
+    {"name": "errors", "metric": "errorRate", "max": "3%"},
+)
 
 
 @dataclass(frozen=True, slots=True)
