@@ -19,8 +19,8 @@ _INTRODUCTION = """\
 `chaffinch COMMAND`, or `kubectl chaffinch COMMAND`: both are the same program. It speaks to the cluster by
 way of the `kubectl` in `PATH` (or `$KUBECTL`), so it sees what kubectl sees and may do what you may.
 
-Install it with `python3 -m pip install .` in a checkout; `chaffinch completion bash` prints a completion
-script.
+Install it with `pipx install .` in a checkout, or `pip install .` in a virtual environment;
+`chaffinch completion bash` prints a completion script.
 
 `--output json` has a shape of its own for each command, which only ever grows.
 """
