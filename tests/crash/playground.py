@@ -14,7 +14,7 @@ import oracle
 from crash.history import History, kept, made
 from crash.operator_process import FAST, OperatorProcess
 from faultproxy import Call, FaultProxy, Upstream
-from faultproxy.journal import Entry
+from faultproxy.journal import Entry, writes
 from kwokstage import Background, Stage
 from localcluster.api import ApiClient
 from localcluster.kubectl import Kubectl
@@ -177,12 +177,12 @@ class Playground:
         while time.monotonic() < deadline:
             meanwhile()
             entries = proxy.journal.of_namespace(namespace)
-            last = max((number for number, one in enumerate(entries) if one.call.is_write), default=-1)
-            looks = [one for one in entries[last + 1 :] if one.call == _look_at(namespace)]
-            if len(looks) > 1 and time.monotonic() - entries[last].at > QUIET_SECONDS:
+            last = writes(entries)[-1]
+            looks = [one for one in entries if one.at > last.at and one.call == _look_at(namespace)]
+            if len(looks) > 1 and time.monotonic() - last.at > QUIET_SECONDS:
                 return
             time.sleep(_POLL_SECONDS)
-        raise NotInTimeError(f"still written to {namespace} after {END_SECONDS:.0f} s: {entries[last]}")
+        raise NotInTimeError(f"still written to {namespace} after {END_SECONDS:.0f} s: {last}")
 
     def history(self, namespace: str, entries: tuple[Entry, ...]) -> History:
         """Return what a rollout came to, and what was made on the way."""

@@ -25,6 +25,7 @@ from faultproxy.rules import Fault, Then
 
 _SERVES = "CHAFFINCH_WATCH_NAMESPACES"
 LANES = int(os.environ.get("CRASH_LANES", "3"))
+"""How many: more are faster, as long as the machine is not busy."""
 
 
 class Cut(StrEnum):
