@@ -59,12 +59,18 @@ def tampered_is_told(story: Story, service: Service, manifest: dict[str, Any]) -
 
 
 def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
-    """Probe the stable version and freeze the result, as the README says; return the manifest."""
-    story.kubectl.apply(load_probe(service, "chat-baseline", profile="smoke/v1"))
+    """Probe the stable version and freeze the result, as the README says; return the manifest.
+
+    The operator freezes it too, under another version, as the probe asks it to.
+    """
+    probe = load_probe(service, "chat-baseline", profile="smoke/v1")
+    probe["spec"]["freeze"] = {"name": "chat", "version": "v0"}
+    story.kubectl.apply(probe)
     story.kubectl.until(
-        "loadprobe", "chat-baseline", lambda found: has_condition(found, "Complete", "True"),
-        seconds=180, what="Complete",
+        "loadprobe", "chat-baseline", lambda found: has_condition(found, "Frozen", "True"),
+        seconds=180, what="Frozen",
     )  # fmt: skip
+    assert story.kubectl.get("inferencebaseline", "chat-v0") is not None
     path = story.folder / "baseline.yaml"
     chaffinch(
         "baseline", "freeze", "--probe=chat-baseline", f"--namespace={story.namespace}",
