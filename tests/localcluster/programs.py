@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SOURCES = where.PACKAGE / "programs"
 KWOK_SOURCES = where.PACKAGE / "optional" / "kwok"
+PROMTOOL_SOURCES = where.PACKAGE / "optional" / "promtool"
 LINKS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy")
 """Names under which the one binary `kubernetes` is called."""
 
@@ -97,6 +98,20 @@ KWOK = Bundle(
     ),
 )
 """What answers for nodes that do not exist."""
+
+PROMTOOL = Bundle(
+    PROMTOOL_SOURCES,
+    (
+        Build(
+            PROMTOOL_SOURCES,
+            ("github.com/prometheus/prometheus/cmd/promtool",),
+            what="promtool from source, once",
+            usually="1 min on 2 cores, after Prometheus",
+            tags=("remove_all_sd", "enable_kubernetes_sd"),
+        ),
+    ),
+)
+"""What tests rules of alerts."""
 
 
 def ensure(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> Path:
