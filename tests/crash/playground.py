@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from faultproxy import Call, FaultProxy, Upstream
 from faultproxy.journal import Entry, writes
 from kwokstage import Background, Stage
 from localcluster.api import ApiClient
-from localcluster.kubectl import Kubectl
+from localcluster.kubectl import Kubectl, NotInTimeError, eventually
 from localcluster.kwok import NAMESPACE_ANNOTATIONS
 from stage.install import OPERATOR_USER
 from stage.service import Service
@@ -44,10 +44,6 @@ _RESOURCES = {
     "rolloutrecords": GROUP,
 }
 """What the operator makes, and the group of each. Jobs go with their LoadProbes, whenever that is."""
-
-
-class NotInTimeError(AssertionError):
-    """Something did not come true before its deadline."""
 
 
 @dataclass(frozen=True)
@@ -145,15 +141,14 @@ class Playground:
             seconds: How long to wait.
             meanwhile: Done at every look, such as to revive a process.
         """
-        deadline = time.monotonic() + seconds
-        while True:
+
+        def look() -> Object | None:
             meanwhile()
-            found = self.rollout(namespace)
-            if holds(found):
-                return found
-            if time.monotonic() > deadline:
-                raise NotInTimeError(f"not {what} after {seconds:.0f} s: {found.get('status')}")
-            time.sleep(_POLL_SECONDS)
+            with suppress(OSError):  # a machine that is busy may keep the administrator waiting
+                return self.rollout(namespace)
+            return None
+
+        return eventually(look, seconds, what, holds=holds, show=_status)
 
     def until_stable(self, service: Service) -> None:
         """Apply the first version and wait until it serves."""
@@ -204,6 +199,10 @@ class Playground:
 def _look_at(namespace: str) -> Call:
     """Return the call that each pass begins with."""
     return Call("get", "inferencerollouts", namespace, NAME)
+
+
+def _status(rollout: Object | None) -> str:
+    return repr(rollout and rollout.get("status"))
 
 
 def _is_ready(rollout: Object) -> bool:
