@@ -148,11 +148,22 @@ def frozen_form(
     return canonical(spec) if revision_of(spec) == candidate.revision else None
 
 
-def found_by(judgement: Judgement | None, state: RolloutState) -> tuple[ObjectiveStatus, ...]:
-    """Return what a judgement found about the objectives, at the step that the state is in."""
+def found_by(
+    judgement: Judgement | None, state: RolloutState, stored: tuple[ObjectiveStatus, ...] = ()
+) -> tuple[ObjectiveStatus, ...]:
+    """Return what is known about the objectives, at the step that the state is in.
+
+    Args:
+        judgement: Of this pass; None if it judges nothing.
+        state: What the pass started from.
+        stored: The figures in the status. Of a step that has passed they are those it passed by, which a
+            process that died between the status and the record did not get to record.
+    """
     candidate = state.candidate
-    if judgement is None or candidate is None or candidate.step is None:
+    if candidate is None or candidate.step is None:
         return ()
+    if judgement is None:
+        return () if candidate.step.passed_at is None else stored
     return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name)
 
 

@@ -271,7 +271,8 @@ class RolloutPass:
         question, answer = work.question, work.answer
         if work.seen.problems:
             return
-        found = found_by(answer.judgement, question.state)
+        stored = question.previous.objectives if question.previous else ()
+        found = found_by(answer.judgement, question.state, stored)
         move = Move(question.state, answer.next.state, found, question.now)
         await self._recording.follow(
             work.seen.rollout, move, lambda candidate: frozen_form(question.spec, work.seen, candidate)

@@ -172,6 +172,14 @@ def test_without_a_judgement_or_a_step_nothing_was_found() -> None:
     assert found_by(None, REFUSED) == ()
 
 
+def test_the_figures_that_a_step_passed_by_are_found_in_the_status_when_they_were_not_recorded() -> None:
+    stored = (ObjectiveStatus(name="a", verdict=ObjectiveVerdict.PASS, reason="Sufficient", step="canary-5"),)
+    passed = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(1, NOW, NOW, passed_at=LATER)))
+    assert found_by(None, passed, stored) == stored
+    # Of a step that is under way they may be an earlier attempt's.
+    assert found_by(None, STEPPING, stored) == ()
+
+
 def test_a_hold_is_kept_with_its_latest_words_and_its_end() -> None:
     held = replace(STEPPING, hold=Hold("NoData", NOW, None, "nothing yet"))
     still = replace(STEPPING, hold=Hold("NoData", NOW, None, "still nothing"))
