@@ -180,6 +180,7 @@ class Operator:
             pace=pace,
             chance=random.random,
             tracer=self._tracer,
+            passes=settings.passes,
         )
 
     async def _end(self, hub: Hub) -> None:

@@ -107,6 +107,7 @@ class Settings(BaseSettings):
         1,
         description="Shortest time between two looks at the same rollout, in seconds.",
     )
+    passes: int = Field(32, ge=1, le=1024, description="Looks at the same time, of all rollouts together.")
     pass_timeout: Seconds = Field(120, description="Longest time that one look may take, in seconds.")
     backoff_limit: Seconds = Field(30, description="Longest pause after repeated failures, in seconds.")
     kube_request_timeout: Seconds = Field(

@@ -65,6 +65,7 @@ class Caretaker:
         pace: How often to look.
         chance: Random numbers in [0, 1), for jitter.
         tracer: Keeps a trace of each pass.
+        passes: How many passes there may be at the same time.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Caretaker:
         pace: Pace,
         chance: Callable[[], float],
         tracer: Tracer,
+        passes: int,
     ) -> None:
         self._world = world
         self._others: dict[SubjectKind, _Pass] = {SubjectKind.PROBE: probes, SubjectKind.COMMAND: commands}
@@ -84,6 +86,7 @@ class Caretaker:
         self._pace = pace
         self._chance = chance
         self._tracer = tracer
+        self._turns = asyncio.Semaphore(passes)
 
     async def look_after(self, subject: Subject, wake: asyncio.Event) -> None:
         """Look after an object until it is gone; what was published of it goes with it."""
@@ -102,4 +105,5 @@ class Caretaker:
             chance=self._chance,
             watch=_PassWatch(subject, self._world.clock, self._health, self._world.metrics, self._tracer),
             fields={"kind": subject.kind, "namespace": subject.namespace, subject.kind: subject.name},
+            turns=self._turns,
         )

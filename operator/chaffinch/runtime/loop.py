@@ -1,10 +1,13 @@
 """Looking after one object, again and again: wait, look, and survive whatever the look raises.
 
 A look (a *pass*) may be the first after a crash, so it needs nothing from the one before. Looks at one object
-are at least ``spacing`` apart; after a failure the pause grows with jitter, and events do not shorten it: a
-fault of the API server must not become a storm of requests. One failure may be a coincidence and is tried
-again at once. From the second one in a row on, a pass also has to earn the requests that it made in vain;
-where reads succeed and writes do not, they are many.
+are at least ``spacing`` apart, and only so many objects are looked at at the same time: a thousand passes at
+once would share the API server so thinly that none of them ended in time.
+
+After a failure the pause grows with jitter, and events do not shorten it: a fault of the API server must not
+become a storm of requests. One failure may be a coincidence and is tried again at once. From the second one
+in a row on, a pass also has to earn the requests that it made in vain; where reads succeed and writes do not,
+they are many.
 
 What failed is logged as the kind of error and the place in our code. The text of an error is shown only if it
 is one of ours: texts of other libraries may hold parts of remote answers.
@@ -13,6 +16,7 @@ is one of ours: texts of other libraries may hold parts of remote answers.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -92,6 +96,7 @@ async def look_after(
     chance: Callable[[], float],
     watch: Watch,
     fields: dict[str, str],
+    turns: asyncio.Semaphore | None = None,
 ) -> None:
     """Look whenever woken or due, until the object is gone or the task is cancelled.
 
@@ -102,12 +107,15 @@ async def look_after(
         chance: Random numbers in [0, 1).
         watch: Told about each pass.
         fields: What to log with each message: kind, namespace and name of the object.
+        turns: How many passes there may be at the same time, shared with other objects; a pass begins, and
+            its time is counted, when it has its turn. None sets no limit.
     """
     failures = 0
     while True:
-        wake.clear()
-        spent = spending.begin()
-        outcome = await _one(look, pace.pass_timeout, watch, fields)
+        async with turns or contextlib.nullcontext():
+            wake.clear()
+            spent = spending.begin()
+            outcome = await _one(look, pace.pass_timeout, watch, fields)
         if outcome is None or outcome.failed:
             failures += 1
             await asyncio.sleep(pace.backoff(failures, chance(), spent.requests))

@@ -22,7 +22,14 @@ def _hub(shop: Shop) -> Hub:
     unused: Any = None
     health = Health(shop.world.clock, longest_pass=60)
     care = Caretaker(
-        shop.world, unused, unused, health=health, pace=Pace(), chance=lambda: 0.5, tracer=NoTracer()
+        shop.world,
+        unused,
+        unused,
+        health=health,
+        pace=Pace(),
+        chance=lambda: 0.5,
+        tracer=NoTracer(),
+        passes=4,
     )
     return Hub(care.look_after)
 

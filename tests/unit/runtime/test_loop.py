@@ -153,3 +153,37 @@ def test_cancelling_ends_the_loop_at_once() -> None:
         return _time()
 
     assert run(story()) == 1
+
+
+def test_only_so_many_objects_are_looked_at_at_the_same_time_and_each_gets_its_turn() -> None:
+    seen: set[int] = set()
+    now = most = 0
+
+    async def story() -> None:
+        turns = asyncio.Semaphore(3)
+
+        def task(number: int) -> asyncio.Task[None]:
+            async def look() -> Outcome:
+                nonlocal now, most
+                now, most = now + 1, max(most, now + 1)
+                await asyncio.sleep(100)
+                now -= 1
+                seen.add(number)
+                return GONE
+
+            return asyncio.create_task(
+                look_after(
+                    look,
+                    asyncio.Event(),
+                    pace=Pace(pass_timeout=120),
+                    chance=lambda: 0.5,
+                    watch=Watch(),
+                    fields=FIELDS,
+                    turns=turns,
+                )
+            )
+
+        await asyncio.gather(*(task(number) for number in range(10)))
+
+    run(story())
+    assert (most, seen) == (3, set(range(10)))

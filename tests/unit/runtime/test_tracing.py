@@ -65,7 +65,7 @@ async def _run(shop: Shop, tracer: Tracer, seconds: int) -> None:
     unused: Any = None
     health = Health(shop.world.clock, longest_pass=60)
     care = Caretaker(
-        shop.world, unused, unused, health=health, pace=Pace(), chance=lambda: 0.5, tracer=tracer
+        shop.world, unused, unused, health=health, pace=Pace(), chance=lambda: 0.5, tracer=tracer, passes=4
     )
     subject = Subject(SubjectKind.ROLLOUT, NAMESPACE, NAME, shop.body["metadata"]["uid"])
     task = asyncio.create_task(care.look_after(subject, asyncio.Event()))
