@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from chaffinch.domain.observation import Pod, Termination
+from chaffinch.domain.observation import CreationRefusal, Pod, Termination
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,8 @@ class Behaviour:
         killed: Whether the crash is an out-of-memory kill.
         pulls: Whether the image can be pulled.
         fits: Whether a node has room.
+        turned_away: Why its node turns a pod away right after it was placed; None: it does not.
+        refused: Why the API server refuses the pods; None: it does not.
         slowness: Factor on every latency.
         errors: Share of requests that fail.
     """
@@ -29,6 +31,8 @@ class Behaviour:
     killed: bool = False
     pulls: bool = True
     fits: bool = True
+    turned_away: str | None = None
+    refused: CreationRefusal | None = None
     slowness: float = 1.0
     errors: float = 0.0
 
@@ -44,9 +48,13 @@ class LivePod:
     restarts: int = 0
     terminating_since: datetime | None = None
     unplaced: bool = False
+    failed: str | None = None
 
     def live(self, now: datetime, behaviour: Behaviour) -> None:
         """Let time pass: a container that has come to its end is started again."""
+        self.failed = self.failed or behaviour.turned_away
+        if self.failed is not None:
+            return
         if behaviour.dies_after is None or not behaviour.pulls or not behaviour.fits:
             return
         end = self.started + timedelta(seconds=behaviour.starts_in + behaviour.dies_after)
@@ -58,7 +66,7 @@ class LivePod:
         """Return what the API server says of the pod."""
         ready_at = self.started + timedelta(seconds=behaviour.starts_in)
         placed = behaviour.fits and not self.unplaced
-        runs = behaviour.pulls and placed
+        runs = behaviour.pulls and placed and self.failed is None
         ready = runs and now >= ready_at
         ended = Termination(
             137 if behaviour.killed else behaviour.exit_code, "OOMKilled" if behaviour.killed else "Error"
@@ -74,4 +82,5 @@ class LivePod:
             last_termination=ended if self.restarts else None,
             unschedulable=not placed,
             terminating=self.terminating_since is not None,
+            failed=self.failed,
         )

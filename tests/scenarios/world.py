@@ -69,6 +69,7 @@ class World:
     probe_result: NoEvidence | None = None
     taken: tuple[str, ...] = ()
     room: int = 100
+    never_leaves: set[str] = field(default_factory=set)
     commands: list[Command] = field(default_factory=list)
 
     now: datetime = START
@@ -98,12 +99,17 @@ class World:
     def _live(self) -> None:
         for pod in self.pods:
             pod.live(self.now, self.behaviour(pod.revision))
-        self.pods = [
-            p for p in self.pods if p.terminating_since is None or self.now < p.terminating_since + LEAVING
-        ]
+        self.pods = [pod for pod in self.pods if not self._has_left(pod)]
+        for revision in {pod.revision for pod in self.pods if pod.failed is not None}:
+            self._resize(revision)
         late = self.now >= self.route_written + ACKNOWLEDGED_AFTER
         if self.route is not None and late and not self.routers_stuck and not self._refused(self.route):
             self.in_force = self.route
+
+    def _has_left(self, pod: LivePod) -> bool:
+        """Say whether a pod that was told to end has ended, as pods do but those of a dead node."""
+        leaving = pod.terminating_since
+        return leaving is not None and self.now >= leaving + LEAVING and pod.revision not in self.never_leaves
 
     def _refused(self, route: StoredRoute) -> bool:
         """Say whether agents refuse a route because they have a newer one."""
@@ -123,6 +129,12 @@ class World:
         for revision in {pod.revision for pod in gone}:
             self._resize(revision)
 
+    def evict_pods(self, revision: str, count: int) -> None:
+        """Let nodes evict some pods of a revision: they stay as Failed, and the Deployment replaces them."""
+        for pod in self._of(revision)[:count]:
+            pod.failed = "Evicted"
+        self._resize(revision)
+
     def restart_pod(self, revision: str) -> None:
         """Let the container of one pod of a revision end and start again."""
         pod = self._of(revision)[0]
@@ -138,12 +150,18 @@ class World:
             self.unready_until[pod.name] = self.now + timedelta(seconds=seconds)
 
     def _of(self, revision: str) -> list[LivePod]:
-        return [pod for pod in self.pods if pod.revision == revision and pod.terminating_since is None]
+        return [
+            pod
+            for pod in self.pods
+            if pod.revision == revision and pod.terminating_since is None and pod.failed is None
+        ]
 
     def _resize(self, revision: str) -> None:
         present, wanted = self._of(revision), self.replicas.get(revision, 0)
         for pod in present[wanted:]:
             pod.terminating_since = self.now
+        if self.behaviour(revision).refused is not None:
+            return
         for _ in range(wanted - len(present)):
             self._names += 1
             name = f"chat-{revision}-p{self._names}"
@@ -226,11 +244,13 @@ class World:
     def revision(self, revision: str) -> RevisionSeen:
         """Return what is seen of a revision."""
         pods = tuple(self._pod(pod) for pod in self.pods if pod.revision == revision)
+        short = len(self._of(revision)) < self.replicas.get(revision, 0)
         return RevisionSeen(
             revision,
             self.frozen.get(revision),
             self.replicas.get(revision),
             tuple(sorted(pods, key=lambda pod: pod.name)),
+            self.behaviour(revision).refused if short else None,
         )
 
     def _pod(self, pod: LivePod) -> Pod:

@@ -1,0 +1,144 @@
+"""What can happen to the model between two passes. Each event is followed by a pass, which may be cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from chaffinch.api.v1alpha1.command import CommandAction
+from chaffinch.domain.commands import Command
+from chaffinch.domain.state import RolloutState
+from chaffinch.domain.verdict import Outcome
+from scenarios.interleavings.model import CRASHED, SIGN_OFF, TICK, ModelPod, World, revision
+
+WRONG = "0ther123"
+ALL = 99
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens, what the judge says in the pass after it, and how many writes that makes."""
+
+    name: str
+    change: Callable[[World], World]
+    verdict: Outcome | None = None
+    writes: int = ALL
+
+    def __str__(self) -> str:
+        """Name the event."""
+        return self.name
+
+
+def _nothing(world: World) -> World:
+    return world
+
+
+def _time(world: World) -> World:
+    return replace(world, seconds=world.seconds + TICK)
+
+
+def _pods_are_ready(world: World) -> World:
+    if all(pod.ready for _, pods in world.pods for pod in pods):
+        return world
+    ready = tuple((of, tuple(replace(pod, ready=True) for pod in pods)) for of, pods in world.pods)
+    return replace(world, pods=ready)
+
+
+def _candidate(world: World) -> str | None:
+    return world.state.candidate.revision if world.state.candidate else None
+
+
+def _stable(world: World) -> str | None:
+    return world.state.stable.revision if world.state.stable else None
+
+
+def _lost(of: Callable[[World], str | None], count: int) -> Callable[[World], World]:
+    def lose(world: World) -> World:
+        name = of(world)
+        if name is None:
+            return world
+        pods = world.pods_of(name)
+        gone = (ModelPod(p.slot, world.seconds, twin=not p.twin) for p in pods[:count])
+        return world.with_pods(name, (*gone, *pods[count:])) if pods else world
+
+    return lose
+
+
+def _crashes(world: World) -> World:
+    name = _candidate(world)
+    pods = world.pods_of(name)
+    if name is None or not pods:
+        return world
+    return world.with_pods(name, (replace(pods[0], ready=False, restarts=CRASHED), *pods[1:]))
+
+
+def _routers_follow(world: World) -> World:
+    if world.in_force is world.route and not world.silent:
+        return world
+    return replace(world, in_force=world.route, silent=False)
+
+
+def _routers_are_silent(world: World) -> World:
+    return world if world.silent else replace(world, silent=True)
+
+
+def _asked_for(version: int) -> Callable[[World], World]:
+    return lambda world: world if world.version == version else replace(world, version=version)
+
+
+def _status_is_lost(world: World) -> World:
+    return world if world.state.is_empty else replace(world, state=RolloutState())
+
+
+def _commanded(action: CommandAction, *, wrong: bool = False) -> Callable[[World], World]:
+    def command(world: World) -> World:
+        if world.command is not None:
+            return world
+        last = world.state.last_command
+        uid = "b" if last is not None and last.uid == "a" else "a"
+        name = WRONG if wrong else _candidate(world) or revision(world.version)
+        at = SIGN_OFF if action is CommandAction.APPROVE else None
+        return replace(world, command=Command(uid, uid, action, name, world.now, step=at))
+
+    return command
+
+
+PASS = Event("a pass", _nothing)
+TIME = Event("time", _time)
+READY = Event("pods are ready", _pods_are_ready)
+FOLLOW = Event("routers follow", _routers_follow)
+PASSES = Event("verdict Pass", _nothing, Outcome.PASS)
+TIME_PASSES = Event("time and verdict Pass", _time, Outcome.PASS)
+FAILS = Event("verdict Fail", _nothing, Outcome.FAIL)
+CANARY_LOST = Event("the canary is lost", _lost(_candidate, ALL))
+CANARY_CRASHES = Event("the canary crashes", _crashes)
+STABLE_LOST = Event("stable is lost", _lost(_stable, ALL))
+SILENCE = Event("routers are silent", _routers_are_silent)
+STATUS_LOST = Event("the status is lost", _status_is_lost)
+SPEC = {version: Event(f"spec v{version}", _asked_for(version)) for version in (1, 2, 3)}
+COMMANDS = {action: Event(action.value, _commanded(action)) for action in CommandAction}
+
+EVENTS: tuple[Event, ...] = (
+    PASS,
+    TIME,
+    READY,
+    Event("a canary pod is lost", _lost(_candidate, 1)),
+    CANARY_LOST,
+    CANARY_CRASHES,
+    STABLE_LOST,
+    FOLLOW,
+    SILENCE,
+    PASSES,
+    TIME_PASSES,
+    FAILS,
+    *SPEC.values(),
+    *COMMANDS.values(),
+    Event("Abort of another revision", _commanded(CommandAction.ABORT, wrong=True)),
+    STATUS_LOST,
+)
+"""Each with the whole pass that follows; :func:`cut_off` has those whose pass ends before its last write."""
+
+
+def cut_off(event: Event, writes: int) -> Event:
+    """Return an event after which the operator's process ends when it has made so many writes."""
+    return replace(event, name=f"{event.name}, a crash after {writes} writes", writes=writes)

@@ -1,0 +1,309 @@
+"""A rollout and its surroundings as one immutable value, small enough that all its futures can be visited.
+
+No warm-up, one router, and every deadline one tick of time long: what a story in virtual time takes
+minutes for is one step here. The state machine is the real one, and so is what it asks for; only
+the verdict of the judge is a choice of the model. The status is kept as the state that it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+from chaffinch.agent.split import effective_weights
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec, OnFailure
+from chaffinch.domain.commands import Command
+from chaffinch.domain.desired import Desired, desired
+from chaffinch.domain.machine import Next, WriteOrder, evidence_needed, step
+from chaffinch.domain.manifests.engine import frozen_revision
+from chaffinch.domain.names import RolloutIdentity
+from chaffinch.domain.observation import (
+    Acknowledgement,
+    FrozenRevision,
+    Observation,
+    Pod,
+    RevisionSeen,
+    RouterPod,
+    RouterSeen,
+)
+from chaffinch.domain.revision import revision_of
+from chaffinch.domain.route import RouteIntent, StoredRoute
+from chaffinch.domain.state import RolloutState
+from chaffinch.domain.timing import Timing
+from chaffinch.domain.verdict import EvidenceReason, Judgement, JudgeState, Outcome
+from chaffinch.routing.route import Arm
+from scenarios.specs import V1, V2, V3, rollout_spec, with_steps
+
+EPOCH = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+TICK = 10
+ROLLOUT = RolloutIdentity("llm", "chat", "uid-of-chat")
+TIMING = Timing(
+    crash_loop_restarts=3, image_pull=10, acknowledgement=10, agents_lost=10, drain=10, retry=10, moment=5
+)
+CRASHED = 3
+SIGN_OFF = "sign-off"
+CANARY_25, CANARY_50 = (
+    {
+        "name": f"canary-{weight}",
+        "canary": {"weight": weight, "for": "10s", "maxWait": "10s", "require": "Proven"},
+    }
+    for weight in (25, 50)
+)
+APPROVAL: dict[str, Any] = {"name": SIGN_OFF, "approval": {}}
+BAKE = {"name": "bake", "bake": {"for": "10s"}}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the model is.
+
+    Attributes:
+        pods: Pods per revision.
+        approval: Whether there is an approval step.
+        half: Whether there is a step with half of the traffic.
+        on_failure: What becomes of a canary that misses an objective.
+    """
+
+    pods: int
+    approval: bool
+    half: bool
+    on_failure: OnFailure = OnFailure.ROLLBACK
+
+    @property
+    def strategy(self) -> dict[str, Any]:
+        """The steps."""
+        return with_steps(
+            CANARY_25,
+            *((APPROVAL,) if self.approval else ()),
+            *((CANARY_50,) if self.half else ()),
+            BAKE,
+            deadline="10s",
+        )
+
+
+JUDGEMENTS = {
+    None: (Outcome.INCONCLUSIVE, EvidenceReason.NO_DATA, "nothing was counted"),
+    Outcome.PASS: (Outcome.PASS, EvidenceReason.SUFFICIENT, "every objective passes"),
+    Outcome.FAIL: (Outcome.FAIL, EvidenceReason.SUFFICIENT, "an objective fails"),
+}
+
+
+SMALL = Size(1, approval=False, half=False)
+
+
+@cache
+def spec_of(version: int, size: Size) -> InferenceRolloutSpec:
+    """Return the spec of a version."""
+    image = {1: V1, 2: V2, 3: V3}[version]
+    return rollout_spec(image, strategy=size.strategy, replicas=size.pods, onFailure=size.on_failure.value)
+
+
+@cache
+def revision(version: int) -> str:
+    """Return a version's revision."""
+    return revision_of(spec_of(version, SMALL))
+
+
+def known_revision_of(spec: InferenceRolloutSpec) -> str:
+    """Return the revision of one of the model's specs: taking the hash anew would be half of a pass."""
+    return _REVISIONS[spec.engine.image]
+
+
+@cache
+def frozen(name: str) -> FrozenRevision:
+    """Return a revision as it is kept."""
+    version = next(each for each in (1, 2, 3) if revision(each) == name)
+    return frozen_revision(ROLLOUT.name, name, spec_of(version, SMALL), 1)
+
+
+_REVISIONS = {spec_of(version, SMALL).engine.image: revision(version) for version in (1, 2, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPod:
+    """One pod: a lost one is replaced by its twin, which has another name."""
+
+    slot: int
+    started: int
+    twin: bool = False
+    ready: bool = False
+    restarts: int = 0
+
+    def seen(self, of: str) -> Pod:
+        """Return what the API server says of it."""
+        name = f"{of}-{self.slot}{'b' if self.twin else 'a'}"
+        started = EPOCH + timedelta(seconds=self.started)
+        return Pod(name, name, started, ready=self.ready, restarts=self.restarts, started=started)
+
+
+Pods = tuple[ModelPod, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything there is.
+
+    Attributes:
+        size: How large it is.
+        seconds: The time.
+        version: What the spec asks for.
+        state: What the stored status remembers.
+        pods: Pods by revision; one that is missing has no Deployment.
+        route: The stored route.
+        in_force: The route that the router has.
+        silent: Whether the router cannot be asked.
+        verdict: What the judge says in the pass that follows; None: nothing is measured.
+        command: The command that waits.
+        passed: Steps of the attempt whose pass is recorded.
+        promoted: Whether a person's promotion of the attempt is recorded.
+    """
+
+    size: Size
+    seconds: int = 0
+    version: int = 1
+    state: RolloutState = field(default_factory=RolloutState)
+    pods: tuple[tuple[str, Pods], ...] = ()
+    route: StoredRoute | None = None
+    in_force: StoredRoute | None = None
+    silent: bool = False
+    verdict: Outcome | None = None
+    command: Command | None = None
+    passed: frozenset[int] = frozenset()
+    promoted: bool = False
+
+    @property
+    def now(self) -> datetime:
+        """The time as passes tell it."""
+        return EPOCH + timedelta(seconds=self.seconds)
+
+    @property
+    def spec(self) -> InferenceRolloutSpec:
+        """The spec."""
+        return spec_of(self.version, self.size)
+
+    def pods_of(self, of: str | None) -> Pods:
+        """Return a revision's pods."""
+        return next((pods for each, pods in self.pods if each == of), ())
+
+    def with_pods(self, of: str, pods: Pods) -> World:
+        """Return the world in which a revision has these pods."""
+        others = tuple((each, kept) for each, kept in self.pods if each != of)
+        return replace(self, pods=tuple(sorted((*others, (of, pods)))))
+
+    def serving(self, of: str, admitted: tuple[str, ...] | None) -> bool:
+        """Say whether a revision has a Ready endpoint, of those that are admitted."""
+        ready = [pod.seen(of).name for pod in self.pods_of(of) if pod.ready]
+        return bool(ready) if admitted is None else any(name in admitted for name in ready)
+
+    def has_traffic(self, of: str) -> bool:
+        """Say whether the router sends requests to a revision."""
+        given = self.in_force.intent if self.in_force else None
+        return given is not None and self._effective(given).get(of, 0) > 0
+
+    def observe(self) -> Observation:
+        """Return what a pass sees."""
+        revisions = tuple(
+            RevisionSeen(of, frozen(of), len(pods), tuple(pod.seen(of) for pod in pods))
+            for of, pods in self.pods
+        )
+        router = RouterPod("router", ready=self.route is not None, acknowledgement=self._acknowledgement())
+        commands = () if self.command is None else (self.command,)
+        return Observation(ROLLOUT, revisions, RouterSeen((router,), self.route), commands=commands)
+
+    def _acknowledgement(self) -> Acknowledgement | None:
+        given = self.in_force
+        if given is None or self.silent:
+            return None
+        return Acknowledgement(given.epoch, given.sequence, self._effective(given.intent), {})
+
+    def _effective(self, intent: RouteIntent) -> dict[str, int]:
+        alive = {arm.revision for arm in intent.arms if self.serving(arm.revision, arm.pods)}
+        arms = tuple(Arm(revision=arm.revision, weight=arm.weight) for arm in intent.arms)
+        return effective_weights(arms, intent.stable, alive)
+
+    def judgement(self) -> Judgement | None:
+        """Return what the judge says, if the machine asks for evidence."""
+        if evidence_needed(self.state, self.now) is None:
+            return None
+        outcome, reason, detail = JUDGEMENTS[self.verdict]
+        return Judgement(outcome, reason, detail, (), overdue=False, state=JudgeState())
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one pass came to.
+
+    Attributes:
+        before: The world that it saw.
+        decided: What it decided.
+        judgement: What the judge said.
+        wanted: What should be.
+    """
+
+    before: World
+    decided: Next
+    judgement: Judgement | None
+    wanted: Desired
+
+    def writes(self) -> Iterator[Write]:
+        """Yield what is written, in order; nothing that is there already is written again."""
+        if not self.decided.act:
+            yield _write_status
+            return
+        if self.decided.order is WriteOrder.ROUTE_FIRST:
+            yield from (_write_route, _write_status)
+        else:
+            yield _write_status
+        yield from (_sized(each) for each in self.wanted.workloads if each["kind"] == "Deployment")
+        if self.decided.order is WriteOrder.STATUS_FIRST:
+            yield _write_route
+        yield from (_sized(each) for each in self.wanted.scale_downs)
+
+
+Write = Callable[[World, Pass], World]
+
+
+def decide(world: World) -> Pass:
+    """Decide what one pass does."""
+    seen, judgement = world.observe(), world.judgement()
+    decided = step(world.spec, world.state, seen, judgement, world.now, timing=TIMING)
+    wanted = desired(world.spec, decided.state, seen, world.now, timing=TIMING)
+    return Pass(world, decided, judgement, wanted)
+
+
+def _write_status(world: World, of: Pass) -> World:
+    before, after = world.state, of.decided.state
+    if replace(after, sequence=before.sequence) == before:
+        return world
+    passed, promoted = world.passed, world.promoted
+    if after.attempts != before.attempts:
+        passed, promoted = frozenset(), False
+    if after.candidate and after.candidate.step and after.candidate.step.passed_at:
+        passed |= {after.candidate.step.index}
+    last, command = after.last_command, world.command
+    if last is not None and command is not None and last.uid == command.uid:
+        promoted |= last.action == "Promote" and last.outcome == "Accepted"
+    return replace(world, state=after, passed=passed, promoted=promoted)
+
+
+def _write_route(world: World, of: Pass) -> World:
+    order = of.wanted.route
+    if not order.changed:
+        return world
+    stored = StoredRoute(1, order.sequence, f"v{order.sequence}", order.intent)
+    return replace(world, route=stored)
+
+
+def _sized(manifest: dict[str, Any]) -> Write:
+    name, wanted = manifest["metadata"]["name"].rsplit("-", 1)[1], manifest["spec"]["replicas"]
+
+    def resize(world: World, of: Pass) -> World:
+        del of
+        there = world.pods_of(name)
+        new = (ModelPod(slot, world.seconds) for slot in range(len(there), wanted))
+        return world if len(there) == wanted else world.with_pods(name, (*there[:wanted], *new))
+
+    return resize
