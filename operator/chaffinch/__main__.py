@@ -1,7 +1,8 @@
 """The operator process: reads its settings, puts the parts together, leads, watches.
 
 ``python -m chaffinch``. Exit codes: 0 ended on request, 1 it cannot go on (the line before says why and what
-to do), 2 a setting is wrong, 3 it lost the Lease: another process leads, or will.
+to do), 2 a setting is wrong, 3 it lost the Lease: another process leads, or will. It ends by SIGALRM (142 in
+a container) if it slept, or was too busy to notice, when its Lease ended.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from chaffinch.adapters.recorder import EventRecorder
 from chaffinch.domain.timing import Timing
 from chaffinch.handlers import Wakers, engine_settings, registry_of
 from chaffinch.routing.settings import RouterSettings
+from chaffinch.runtime import fence
 from chaffinch.runtime.baseline_export import BaselineExport
 from chaffinch.runtime.caretaker import Caretaker
 from chaffinch.runtime.command_pass import CommandPass
@@ -76,7 +78,7 @@ class Operator:
         # The Lease has threads of its own: a busy pool must not delay a renewal.
         lease_limits = Limits(connect_timeout, min(timeout, settings.lease_duration / 3), 1)
         lease_cluster = KubernetesCluster(server, lease_limits, lambda: math.inf, self._metrics.request)
-        self._lease = Lease(lease_cluster, self._clock, _terms(settings))
+        self._lease = Lease(lease_cluster, self._clock, _terms(settings), fence.arm)
         self._metrics.follow_lease(self._lease.seconds_left, lambda: self._lease.epoch)
         report: Report = counted(self._metrics.request)
         if settings.tracing_endpoint:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,6 +25,12 @@ from chaffinch.ports.cluster import Cluster, ClusterError, ConflictError, Kinds,
 log = logging.getLogger(__name__)
 
 _LONGEST_RETRY_SECONDS = 1.0  # of a standby, too: a clean hand-over takes as long
+_LAST_SECONDS = 0.5  # no write begins in them; the process ends in order before the fence ends it
+_SOONEST_SECONDS = 0.001
+
+
+def _no_fence(seconds: float) -> None:
+    del seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +56,20 @@ class LeaseTerms:
 
 
 class Lease:
-    """The Lease as this process sees it. Not shared between event loops; ``seconds_left`` is thread-safe."""
+    """The Lease as this process sees it. Not shared between event loops; ``seconds_left`` is thread-safe.
 
-    def __init__(self, cluster: Cluster, clock: Clock, terms: LeaseTerms) -> None:
+    Args:
+        cluster: Where it is.
+        clock: Tells the time.
+        terms: How it is held.
+        fence: Ends the process so many seconds after it was told; 0 calls that off.
+    """
+
+    def __init__(
+        self, cluster: Cluster, clock: Clock, terms: LeaseTerms, fence: Callable[[float], None] = _no_fence
+    ) -> None:
         self._cluster = cluster
+        self._fence = fence
         self._clock = clock
         self._terms = terms
         self._mine: Manifest | None = None
@@ -79,9 +96,9 @@ class Lease:
         """Renew the Lease for as long as possible; return when it is lost."""
         pause = self._terms.duration_seconds / 3
         while self._mine is not None:
-            await asyncio.sleep(max(0.0, min(pause, self.seconds_left())))
+            await asyncio.sleep(max(0.0, min(pause, self.seconds_left() - _LAST_SECONDS)))
             renewed = await self._renewed()
-            if not renewed and self.seconds_left() <= 0:
+            if not renewed and self.seconds_left() <= _LAST_SECONDS:
                 self._mine = None
             pause = self._terms.duration_seconds / 3 if renewed else self._terms.retry_seconds
         self._deadline = float("-inf")
@@ -90,6 +107,7 @@ class Lease:
         """Give the Lease up, so that another process can lead at once. Failures only delay that."""
         mine, self._mine = self._mine, None
         self._deadline = float("-inf")
+        self._fence(0)
         if mine is None:
             return
         try:
@@ -119,6 +137,7 @@ class Lease:
             log.warning("the lease cannot be written: %s", error)
             return False
         self._deadline = started + self._terms.duration_seconds
+        self._fence(max(_SOONEST_SECONDS, self.seconds_left()))
         return True
 
     async def _renewed(self) -> bool:

@@ -176,3 +176,20 @@ def test_of_two_that_start_together_one_leads() -> None:
             task.cancel()
 
     run(story())
+
+
+def test_the_fence_stands_at_the_end_of_the_term_and_falls_when_it_is_given_up() -> None:
+    async def story() -> list[tuple[float, float]]:
+        cluster = FakeCluster()
+        told: list[tuple[float, float]] = []
+        terms = LeaseTerms("system", "chaffinch", "a", DURATION)
+        lease = Lease(cluster, LoopClock(), terms, lambda left: told.append((LoopClock().monotonic(), left)))
+        await lease.acquire()
+        keeping = asyncio.create_task(lease.keep())
+        await asyncio.sleep(DURATION * 0.9)
+        keeping.cancel()
+        await lease.release()
+        return told
+
+    told = run(story())
+    assert told == [(0, 15), (5, 15), (10, 15), (DURATION * 0.9, 0)]
