@@ -7,9 +7,10 @@ import pytest
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.evidence import Problem
 from chaffinch.domain.revision import revision_of
-from scenarios.ends import at_step, healthy, rolled_back, rolling_out
+from scenarios.ends import at_step, healthy, in_stage, rolled_back, rolling_out
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
+from scenarios.specs import STEPS, V2, rollout_spec, with_steps
 
 
 def weight_of(operator: Operator) -> int:
@@ -92,3 +93,27 @@ def test_harm_that_silent_routers_have_counted_still_rolls_back() -> None:
     operator.run(300, until=rolled_back)
     assert operator.state.last_attempt is not None
     assert operator.state.last_attempt.cause == "ObjectiveFailed"
+
+
+def test_a_weight_that_never_comes_into_force_needs_a_person_in_the_end() -> None:
+    operator = rolling_out(Behaviour())
+    operator.run(60, until=in_stage(RolloutStage.STEPPING))
+    operator.world.routers_stuck = True
+    operator.run(1_000)
+    assert operator.condition("Reconciling") == ("True", "Holding")
+    operator.run(1_000)
+    assert operator.condition("Stalled") == ("True", "WeightNotObserved")
+    operator.world.routers_stuck = False
+    operator.run(900, until=healthy)
+
+
+def test_a_promotion_that_routers_do_not_follow_needs_a_person_and_ends_by_itself_when_they_do() -> None:
+    operator = rolling_out(Behaviour(), rollout_spec(V2, strategy=with_steps(*STEPS[:4])))
+    operator.run(900, until=in_stage(RolloutStage.PROMOTING))
+    operator.world.routers_stuck = True
+    operator.run(400)
+    assert operator.condition("Stalled") == ("True", "WeightNotObserved")
+    assert operator.state.stable is not None
+    assert operator.world.replicas[operator.state.stable.revision] == 4
+    operator.world.routers_stuck = False
+    operator.run(60, until=healthy)
