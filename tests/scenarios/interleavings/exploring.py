@@ -9,7 +9,8 @@ from chaffinch.domain.verdict import Outcome
 from scenarios.interleavings import laws
 from scenarios.interleavings.events import FOLLOW, PASS, READY, TIME, Event, cut_off
 from scenarios.interleavings.keys import key_of, told
-from scenarios.interleavings.model import World, decide
+from scenarios.interleavings.model import World
+from scenarios.interleavings.passes import decide
 
 LONGEST_PATH = 60
 Path = tuple[Event, ...]

@@ -9,7 +9,8 @@ from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep
 from chaffinch.domain.state import Candidate
 from chaffinch.domain.verdict import Outcome
-from scenarios.interleavings.model import Pass, World
+from scenarios.interleavings.model import World
+from scenarios.interleavings.passes import Pass
 from scenarios.oracle import weight_allowed_by
 
 

@@ -10,6 +10,7 @@ from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.state import COMMANDED, Pause
 from chaffinch.domain.verdict import EvidenceReason
+from unit.domain.revisions import edited
 from unit.domain.states import (
     AT_CANARY,
     HEALTHY,
@@ -103,4 +104,12 @@ def test_an_invalid_spec_changes_nothing_but_what_is_said_of_it() -> None:
     assert said == [("False", "InvalidSpec"), ("False", "InvalidSpec"), ("True", "InvalidSpec")]
     assert by_type["Stalled"].message == (
         "spec.replicas: must be 1 or more. Nothing is changed until that is mended."
+    )
+
+
+def test_an_edit_of_what_becomes_of_a_failure_waits_for_the_next_attempt() -> None:
+    found = conditions_of(View(edited("onFailure", "Pause"), STEPPING, SEEN, None, NOW), (), 3)
+    assert next((c.status.value, c.message) for c in found if c.type == "SpecApplied") == (
+        "False",
+        "Changes of onFailure take effect when attempt 2 is over.",
     )
