@@ -1,4 +1,4 @@
-"""One pass over the model: the machine decides, and its writes follow one by one, as the runtime makes them."""
+"""One pass over the model: the machine decides, and its writes follow one by one, as in the runtime."""
 
 from __future__ import annotations
 
