@@ -54,9 +54,8 @@ def _may_have_requests(router: RouterPod, revision: str) -> bool:
     """
     if router.acknowledgement is None:
         return router.ready
-    given = router.acknowledgement
-    sends = given.weights.get(revision, 0) > 0  # it has not followed the route yet
-    return sends or given.open is None or given.open.get(revision, 0) > 0
+    given = router.acknowledgement.open
+    return given is None or given.get(revision, 0) > 0
 
 
 def _out_since(state: RolloutState, now: datetime) -> datetime:

@@ -55,13 +55,6 @@ def test_pods_of_a_revision_that_is_out_go_when_no_router_has_a_request_of_it(
     assert may_stop(OLD, STATE, seen, NOW + timedelta(seconds=300), TIMING)
 
 
-def test_a_router_that_has_not_followed_the_route_yet_may_send_more_requests() -> None:
-    late = RouterPod("late", ready=True, acknowledgement=Acknowledgement(1, 6, {OLD: 500}, {OLD: 0}))
-    seen = routers(0)
-    seen = replace(seen, router=replace(seen.router, pods=(*seen.router.pods, late)))
-    assert not may_stop(OLD, STATE, seen, NOW + timedelta(seconds=299), TIMING)
-
-
 def test_no_patience_is_long_enough_to_stop_a_revision_with_weight() -> None:
     assert not may_stop(OLD, STATE, routers(0, weight=1), NOW + timedelta(days=1), TIMING)
 
