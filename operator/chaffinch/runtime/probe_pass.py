@@ -8,7 +8,7 @@ A Job that ends without having been asked for its result has failed, whatever it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_load_probe
@@ -35,7 +35,7 @@ from chaffinch.runtime.probe_target import (
     find_profile,
     find_target,
 )
-from chaffinch.runtime.reading import controller_uid
+from chaffinch.runtime.reading import controller_uid, revision_of
 from chaffinch.runtime.status import versioned_patch
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
@@ -137,7 +137,7 @@ class ProbePass:
         elif controller_uid(job) != seen.uid:
             await self._fail(seen, Reason.NAME_TAKEN, f"Job {seen.name} exists and belongs to somebody else.")
         else:
-            await self._follow(seen, job)
+            await self._follow(_adopted(seen, job), job)
         return Outcome(self._settings.active)
 
     async def _finish(self, seen: _Seen) -> Outcome:
@@ -245,6 +245,13 @@ class ProbePass:
         metadata = body["metadata"]
         patch = versioned_patch(body, content)
         await self._cluster.patch_status(Kinds.PROBE, metadata["namespace"], metadata["name"], patch)
+
+
+def _adopted(seen: _Seen, job: Manifest) -> _Seen:
+    """Return the probe with what a process that died after making its Job did not get to record."""
+    if seen.status.revision is not None:
+        return seen
+    return replace(seen, status=probe_status.started(seen.status, seen.at, revision_of(job)))
 
 
 def _summary(record: ProbeRecord, status: LoadProbeStatus) -> str:

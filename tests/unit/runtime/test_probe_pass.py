@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from chaffinch.ports.cluster import Kinds, RejectedError
+from chaffinch.ports.cluster import Kinds, RejectedError, UnavailableError
 from chaffinch.ports.probe_results import Finished, Progress
 from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.loop import GONE
@@ -69,6 +69,22 @@ def test_the_result_is_kept_before_the_worker_may_go() -> None:
         assert one.condition()[:2] == ("True", "AsExpected")
         assert one.status["result"]["stages"][0]["requests"] == 200
         assert one.results.collected_from == [ADDRESS]
+
+    story(it())
+
+
+def test_a_process_that_died_after_making_the_job_leaves_no_gap_in_what_is_told() -> None:
+    async def it() -> None:
+        one = await bench(**SMOKE)
+        one.shop.cluster.fault = lambda verb, _: UnavailableError("cut") if verb == "patch" else None
+        with pytest.raises(UnavailableError):
+            await one.look()
+        assert "revision" not in one.status
+        one.shop.cluster.fault = lambda *_: None
+        await one.run_to(finished(record(one.uid)))
+        stable = one.shop.status["stable"]["revision"]
+        assert one.status["revision"] == stable
+        assert stable in one.condition()[2]
 
     story(it())
 
