@@ -25,8 +25,9 @@ from stage.service import Service
 
 GROUP = "/apis/chaffinch.dev/v1alpha1"
 NAME = "chat"
-END_SECONDS = 90.0
-QUIET_SECONDS = 1.0
+END_SECONDS = 180.0
+QUIET_SECONDS = 2.0
+_LOOKS = 3  # of which a probe's pass may have been one
 _POLL_SECONDS = 0.2
 
 Object = Mapping[str, Any]
@@ -168,14 +169,14 @@ class Playground:
     def until_quiet(
         self, proxy: FaultProxy, namespace: str, meanwhile: Callable[[], None] = lambda: None
     ) -> None:
-        """Wait until the operator has looked at the rollout twice and had nothing to write."""
+        """Wait until the operator has looked at the rollout again and had nothing to write."""
         deadline = time.monotonic() + END_SECONDS
         while time.monotonic() < deadline:
             meanwhile()
             entries = proxy.journal.of_namespace(namespace)
             last = writes(entries)[-1]
             looks = [one for one in entries if one.at > last.at and one.call == _look_at(namespace)]
-            if len(looks) > 1 and time.monotonic() - last.at > QUIET_SECONDS:
+            if len(looks) > _LOOKS and time.monotonic() - last.at > QUIET_SECONDS:
                 return
             time.sleep(_POLL_SECONDS)
         raise NotInTimeError(f"still written to {namespace} after {END_SECONDS:.0f} s: {last}")
