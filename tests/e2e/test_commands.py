@@ -114,14 +114,17 @@ def paused_resumed_approved_and_promoted(
     answer = bob.says("Approve", revision, step="review", reason="the answers read well")
     assert answer == ("Accepted", "Done")
     rollout = story.until_attempt_ends(service, 2)
-    assert rollout["status"]["stable"]["revision"] == revision
+    assert says(rollout, "Promoted") == ("True", "AsExpected"), rollout["status"]["lastAttempt"]["message"]
     return revision
 
 
 def aborted_and_tried_again(story: Story, service: Service, alice: Approver) -> None:
     """Let v3 be aborted, stay out by itself, and be tried again when it is told to."""
     story.when_applied(service.version("--sim-seed=3"))
-    revision = str(story.until_step(service, "canary-20")["status"]["candidate"]["revision"])
+    begun = story.kubectl.until(
+        KIND, service.name, lambda found: has_begun(found, 3), seconds=30, what="at its third attempt"
+    )
+    revision = str(begun["status"]["candidate"]["revision"])
     assert alice.says("Abort", revision) == ("Accepted", "Done")
     rollout = story.until_attempt_ends(service, 3)
     assert says(rollout, "Promoted") == ("False", "Aborted")
@@ -130,9 +133,7 @@ def aborted_and_tried_again(story: Story, service: Service, alice: Approver) -> 
     assert alice.says("Abort", revision) == ("Refused", "NothingToDo")
     assert story.rollout(service)["status"]["attempts"] == 3
     assert alice.says("Retry", revision) == ("Accepted", "Done")
-    story.kubectl.until(
-        KIND, service.name, lambda found: found["status"]["attempts"] == 4, seconds=30, what="tried again"
-    )
+    story.kubectl.until(KIND, service.name, lambda found: has_begun(found, 4), seconds=30, what="tried again")
     told = record(story, service, revision, 4)["status"]["commands"]
     assert [(each["by"], each["action"]) for each in told] == [("alice", "Retry")]
 
@@ -140,6 +141,11 @@ def aborted_and_tried_again(story: Story, service: Service, alice: Approver) -> 
 def no_more(found: Sequence[Object]) -> bool:
     """Say whether none is left."""
     return not found
+
+
+def has_begun(rollout: Object, attempt: int) -> bool:
+    """Say whether an attempt is under way."""
+    return (rollout["status"].get("candidate") or {}).get("attempt") == attempt
 
 
 def has_its_weight(rollout: Object) -> bool:
