@@ -74,7 +74,7 @@ class Operator:
         self._tracer = tracer_of(settings)
         connect_timeout, timeout = settings.kube_connect_timeout, settings.kube_request_timeout
         limits = Limits(connect_timeout, timeout, settings.kube_connections)
-        server = connect(settings.kube_connections)
+        server = connect(settings.kube_connections + 1)  # one is the Lease's
         # The Lease has threads of its own: a busy pool must not delay a renewal.
         lease_limits = Limits(connect_timeout, min(timeout, settings.lease_duration / 3), 1)
         lease_cluster = KubernetesCluster(server, lease_limits, lambda: math.inf, self._metrics.request)

@@ -22,7 +22,7 @@ from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
 
 SCRAPE_SECONDS = 15
 AGENTS = ("router-1", "router-2")
-REQUESTS_PER_BLOCK = 50
+REQUESTS_PER_BLOCK = 500
 LATENCY_SECONDS = 0.2
 
 _UID, _ATTEMPT, _REVISION = "{uid}", "{attempt}", "{revision}"
