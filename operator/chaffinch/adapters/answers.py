@@ -7,6 +7,7 @@ influence, goes nowhere.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from chaffinch.ports.cluster import (
     UnavailableError,
 )
 
+_FIELD = re.compile(r"[A-Za-z]+(\.[A-Za-z]+|\[[0-9]+\])*")
 _ADMISSION_MARKS = ("admission webhook", "ValidatingAdmissionPolicy", "violates PodSecurity")
 
 
@@ -34,7 +36,9 @@ def error_of(status: int | None, body: object, what: str) -> ClusterError:
         what: What was tried, in our words: ``apply Deployment shop/chat-0a1b2c3d``.
     """
     answer = _status_object(body)
-    if status in {400, 403, 422} and any(mark in str(answer.get("message")) for mark in _ADMISSION_MARKS):
+    if status in {400, 403, 405, 415, 422} and any(
+        mark in str(answer.get("message")) for mark in _ADMISSION_MARKS
+    ):
         return AdmissionDeniedError(f"{what}: an admission policy of the cluster refused it")
     if status in {401, 403}:
         return _forbidden(answer, what)
@@ -78,6 +82,7 @@ def _causes(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _fields(answer: Mapping[str, Any]) -> str:
-    # Field paths come from the schema, not from anybody's text.
-    fields = sorted({str(cause.get("field", "")) for cause in _causes(answer)} - {"", "<nil>"})
+    # Paths come from the schema, not from anybody's text; what is no plain path, such as a key of a map, is.
+    found = {str(cause.get("field", "")) for cause in _causes(answer)}
+    fields = sorted(field for field in found if _FIELD.fullmatch(field))
     return f" ({', '.join(fields)[:200]})" if fields else ""

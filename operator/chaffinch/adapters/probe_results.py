@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Annotated
 
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from chaffinch.adapters.pods import PodUnavailableError, fetch, pod_url
+from chaffinch.api.v1alpha1.common import NAME_PATTERN
 from chaffinch.ports.probe_results import Finished, Progress
 from chaffinch.probe.result import MAX_RESULT_BYTES
 
@@ -19,7 +21,8 @@ class _Progress(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
-    stage: str = Field(max_length=64)
+    # Stored in a status: a name, and no other text.
+    stage: Annotated[str, Field(max_length=63, pattern=rf"{NAME_PATTERN}|^$")]
     requests: int = Field(ge=0)
 
 

@@ -18,6 +18,9 @@ from types import TracebackType
 
 from chaffinch.runtime.current_pass import current_fields
 
+MUTED = ("kopf", "urllib3", "httpx", "httpcore", "aiohttp.access")
+"""Libraries that are heard from WARNING on only: below, they show headers and bodies of answers."""
+
 FIELDS = ("kind", "namespace", "rollout", "probe", "command", "revision", "attempt", "epoch")
 
 
@@ -73,5 +76,5 @@ def configure(level: str, style: str) -> None:
         else logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     )
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    for noisy in ("kopf", "urllib3", "httpx", "httpcore", "aiohttp.access"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+    for library in MUTED:
+        logging.getLogger(library).setLevel(logging.WARNING)
