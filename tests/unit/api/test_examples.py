@@ -9,11 +9,12 @@ from chaffinch.api.v1alpha1.parse import (
     parse_command,
     parse_load_probe,
     parse_profile,
+    parse_record,
     parse_rollout,
 )
 from chaffinch.api.v1alpha1.rules import OBJECT_RULES, RULES
 from chaffinch.api.v1alpha1.rules.rule import ObjectRule, Rule
-from examples import Example, invalid_examples, valid_examples
+from examples import Example, hostile_examples, invalid_examples, valid_examples
 
 PARSERS = {
     "InferenceRollout": parse_rollout,
@@ -21,6 +22,7 @@ PARSERS = {
     "LoadProbe": parse_load_probe,
     "RolloutCommand": parse_command,
     "ProbeProfile": parse_profile,
+    "RolloutRecord": parse_record,
 }
 ALL_RULES: tuple[Rule[Any] | ObjectRule[Any], ...] = (*RULES, *OBJECT_RULES)
 OUR_WORDS = (*(rule.message for rule in ALL_RULES), *REMEDIES.values())
@@ -53,5 +55,5 @@ def test_an_invalid_example_is_refused_in_the_words_of_the_api_server(
 def test_every_rule_is_broken_by_an_example(rule: Rule[Any] | ObjectRule[Any]) -> None:
     assert any(
         example.expect in rule.message and (rule.field == "" or example.field.endswith(rule.field))
-        for example in invalid_examples()
+        for example in (*invalid_examples(), *hostile_examples())
     )

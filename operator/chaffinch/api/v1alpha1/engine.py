@@ -23,9 +23,13 @@ from chaffinch.api.v1alpha1.common import (
 GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 """The extended resources that count as GPUs."""
 
-MODEL_SOURCE_PATTERN = r"^[A-Za-z0-9/][A-Za-z0-9._/-]*$"
+# No part of a path is "..", empty, or only dots: nothing leaves the repository or names another host.
+_FIRST_PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_NEXT_PARTS = r"(/\.?[A-Za-z0-9_-][A-Za-z0-9._-]*)"
+MODEL_SOURCE_PATTERN = rf"^({_FIRST_PART}{_NEXT_PARTS}*|{_NEXT_PARTS}+)/?$"
+MODEL_REVISION_PATTERN = rf"^{_FIRST_PART}{_NEXT_PARTS}*$"
 IMAGE_PATTERN = (
-    r"^([A-Za-z0-9.-]+(:[0-9]{1,5})?/)?[a-z0-9][a-z0-9._/-]*"
+    r"^([A-Za-z0-9.-]+(:[0-9]{1,5})?/)?[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*"
     r"(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[a-f0-9]{64})?$"
 )
 ENV_NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
@@ -34,7 +38,7 @@ GPU_MEMORY_UTILIZATION_PATTERN = r"^(0\.[0-9]?[1-9]|0\.[1-9]0|1|1\.0|1\.00)$"
 
 ModelSource = Annotated[str, StringConstraints(max_length=256, pattern=MODEL_SOURCE_PATTERN)]
 ModelName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]
-ModelRevision = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]
+ModelRevision = Annotated[str, StringConstraints(max_length=128, pattern=MODEL_REVISION_PATTERN)]
 Image = Annotated[
     str,
     StringConstraints(

@@ -10,11 +10,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaffinch.api.v1alpha1.rules import commands, engine, measurability, objectives, objects, probes, steps
+from chaffinch.api.v1alpha1.rules import (
+    commands,
+    engine,
+    measurability,
+    objectives,
+    objects,
+    probes,
+    steps,
+    trust,
+)
 from chaffinch.api.v1alpha1.rules.rule import ObjectRule, Rule
 
 RULES: tuple[Rule[Any], ...] = (
     *engine.RULES,
+    *trust.RULES,
     *objectives.RULES,
     *steps.RULES,
     *measurability.RULES,
