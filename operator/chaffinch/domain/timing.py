@@ -15,6 +15,8 @@ class Timing:
 
     Attributes:
         crash_loop_restarts: Restarts of one pod that make a crash loop (a count).
+        pods_turned_away: Pods that nodes have turned away or evicted in one attempt until that is a failure
+            (a count).
         image_pull: How old a pod is that still cannot pull its image when that counts as a failure.
         acknowledgement: How long routers may take to acknowledge a route before it is held against them.
         agents_lost: How long no router may answer, and nothing be measured, before a canary that has up to
@@ -31,6 +33,7 @@ class Timing:
     """
 
     crash_loop_restarts: int = 3
+    pods_turned_away: int = 5
     image_pull: float = 30
     acknowledgement: float = 60
     agents_lost: float = 180

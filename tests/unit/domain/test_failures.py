@@ -16,6 +16,14 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 POD = Pod("chat-1", "uid-1", NOW - timedelta(minutes=5))
 
 
+BEGAN = NOW - timedelta(minutes=6)
+
+
+def turned_away(count: int, created: datetime = POD.created) -> list[Pod]:
+    pod = replace(POD, failed="UnexpectedAdmissionError", created=created)
+    return [replace(pod, name=f"chat-{number}") for number in range(2, 2 + count)]
+
+
 def seen(*pods: Pod, refused: CreationRefusal | None = None) -> RevisionSeen:
     return RevisionSeen("0badcafe", pods=pods, refused=refused)
 
@@ -43,10 +51,28 @@ def seen(*pods: Pod, refused: CreationRefusal | None = None) -> RevisionSeen:
         (replace(POD, waiting="ErrImagePull", created=NOW - timedelta(seconds=29)), None),
         (replace(POD, waiting="ContainerCreating"), None),
         (replace(POD, unschedulable=True), None),
+        (replace(POD, restarts=9, terminating=True), None),
+        (replace(POD, waiting="ErrImagePull", terminating=True), None),
+        (replace(POD, restarts=9, failed="Evicted"), None),
     ],
 )
 def test_a_failure_that_need_not_be_waited_for(pod: Pod, want: Failure | None) -> None:
-    assert failure_of(seen(POD, pod), NOW, Timing()) == want
+    assert failure_of(seen(POD, pod), BEGAN, NOW, Timing()) == want
+
+
+def test_nodes_that_turn_pods_away_are_a_failure_once_they_have_made_enough_of_them() -> None:
+    away = turned_away(5)
+    evicted = replace(POD, name="chat-9", failed="Evicted")
+    assert failure_of(seen(POD, *away[:4]), BEGAN, NOW, Timing()) is None
+    assert failure_of(seen(POD, *away[:4], evicted), BEGAN, NOW, Timing()) == Failure(
+        Reason.UNSCHEDULABLE,
+        "nodes turned away or evicted 5 of its pods, one after another (UnexpectedAdmissionError)",
+    )
+
+
+def test_pods_that_an_earlier_attempt_has_left_behind_count_for_nothing() -> None:
+    earlier = turned_away(9, created=BEGAN - timedelta(seconds=1))
+    assert failure_of(seen(POD, *earlier), BEGAN, NOW, Timing()) is None
 
 
 @pytest.mark.parametrize(
@@ -61,6 +87,7 @@ def test_a_failure_that_need_not_be_waited_for(pod: Pod, want: Failure | None) -
             Reason.OUT_OF_MEMORY,
         ),
         (seen(POD), Reason.PROGRESS_DEADLINE_EXCEEDED),
+        (seen(replace(POD, unschedulable=True, terminating=True)), Reason.PROGRESS_DEADLINE_EXCEEDED),
         (seen(), Reason.PROGRESS_DEADLINE_EXCEEDED),
     ],
 )

@@ -25,7 +25,8 @@ def the_spec_has_moved_on(situation: Situation) -> Next | None:
 
 def its_pods_cannot_work(situation: Situation) -> Next | None:
     """A crash loop, or an image that cannot be pulled."""
-    failure = failure_of(situation.children, situation.now, situation.timing)
+    began, now = situation.candidate.started_at, situation.now
+    failure = failure_of(situation.children, began, now, situation.timing)
     return None if failure is None else rolling_back(situation, failure.cause, failure.message)
 
 
@@ -92,7 +93,8 @@ def the_first_is_warm(situation: Situation) -> Next | None:
 def the_first_is_in_trouble(situation: Situation) -> Next | None:
     """It cannot work, or is late. There is nothing to go back to: its pods stay, and a person is told."""
     candidate = situation.candidate
-    failure = failure_of(situation.children, situation.now, situation.timing)
+    began, now = situation.candidate.started_at, situation.now
+    failure = failure_of(situation.children, began, now, situation.timing)
     if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
         failure = _failure_at_deadline(situation, len(candidate.plan.steps))
     if failure is None:

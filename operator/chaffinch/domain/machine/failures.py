@@ -1,11 +1,14 @@
 """Finds out from its pods that a revision cannot work, and why.
 
 What is looked at never gets better by itself being looked at later: restarts are counted, not
-readiness, so that a pod that is Ready for some seconds between two crashes resets nothing.
+readiness, so that a pod that is Ready for some seconds between two crashes resets nothing. Pods that are
+on their way out, or that have ended for good, say nothing about those that take their places.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,23 +32,40 @@ class Failure:
     message: str
 
 
-def failure_of(children: RevisionSeen, now: datetime, timing: Timing) -> Failure | None:
-    """Return a failure that need not be waited for: a crash loop, or an image that cannot be pulled."""
-    crashing = crash_loop_of(children, timing)
-    if crashing is not None:
-        return crashing
-    for pod in children.pods:
+def failure_of(children: RevisionSeen, since: datetime, now: datetime, timing: Timing) -> Failure | None:
+    """Return a failure that need not be waited for: an endless one, or an image that cannot be pulled.
+
+    Args:
+        children: The revision's children.
+        since: When the attempt began.
+        now: The time.
+        timing: How much is too much.
+    """
+    endless = endless_failure_of(children, since, timing)
+    if endless is not None:
+        return endless
+    for pod in _present(children):
         if _cannot_pull(pod) and (now - pod.created).total_seconds() >= timing.image_pull:
             return _image_pull(pod)
     return None
 
 
-def crash_loop_of(children: RevisionSeen, timing: Timing) -> Failure | None:
-    """Return a crash loop of one of a revision's pods, the worst one if there are several."""
-    worst = min(children.pods, key=lambda pod: (-pod.restarts, pod.name), default=None)
-    if worst is None or worst.restarts < timing.crash_loop_restarts:
-        return None
-    return _crash_loop(worst)
+def endless_failure_of(children: RevisionSeen, since: datetime, timing: Timing) -> Failure | None:
+    """Return what repeats without an end: a crash loop, or nodes that turn away one pod after another.
+
+    A pod that its node turns away is replaced at once, without any pause: unless somebody stops that,
+    hundreds of them are made.
+
+    Args:
+        children: The revision's children.
+        since: When the attempt began; what earlier ones have left behind does not count.
+        timing: How much is too much.
+    """
+    worst = min(_present(children), key=lambda pod: (-pod.restarts, pod.name), default=None)
+    if worst is not None and worst.restarts >= timing.crash_loop_restarts:
+        return _crash_loop(worst)
+    ended = [pod for pod in children.pods if pod.failed is not None and pod.created >= since]
+    return _turned_away(ended) if len(ended) >= timing.pods_turned_away else None
 
 
 def failure_at_deadline(
@@ -61,16 +81,28 @@ def failure_at_deadline(
     """
     if children.refused is not None:
         return Failure(_REFUSALS[children.refused], "the API server refuses to create its pods")
-    for pod in children.pods:
+    present = _present(children)
+    for pod in present:
         if _cannot_pull(pod):
             return _image_pull(pod)
-    if any(pod.unschedulable for pod in children.pods):
+    if any(pod.unschedulable for pod in present):
         return Failure(Reason.UNSCHEDULABLE, "no node has room for its pods")
-    memory = next((pod for pod in children.pods if _out_of_memory(pod)), None)
+    memory = next((pod for pod in present if _out_of_memory(pod)), None)
     if memory is not None:
         return _crash_loop(memory)
     message = f"{ready} of {needed} pods were ready and warm in time"
     return Failure(Reason.PROGRESS_DEADLINE_EXCEEDED, f"{message}. {warm_up}" if warm_up else message)
+
+
+def _present(children: RevisionSeen) -> list[Pod]:
+    """Return the pods that could still come to work."""
+    return [pod for pod in children.pods if not pod.terminating and pod.failed is None]
+
+
+def _turned_away(pods: Sequence[Pod]) -> Failure:
+    reasons = Counter(pod.failed for pod in pods).most_common(1)
+    message = f"nodes turned away or evicted {len(pods)} of its pods, one after another ({reasons[0][0]})"
+    return Failure(Reason.UNSCHEDULABLE, message)
 
 
 def _cannot_pull(pod: Pod) -> bool:

@@ -59,7 +59,8 @@ def pods_are_missing(situation: Situation) -> Next | None:
     ready = len(situation.serving)
     if ready >= needed:
         return None
-    failure = failure_of(situation.children, situation.now, situation.timing)
+    began, now = situation.candidate.started_at, situation.now
+    failure = failure_of(situation.children, began, now, situation.timing)
     if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
         failure = failure_at_deadline(situation.children, ready, needed, warm_up_problem(situation))
     if failure is not None:

@@ -17,7 +17,7 @@ from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, CanaryStep, ProbeStep
 from chaffinch.domain.capacity import attempt_replicas
 from chaffinch.domain.machine.ending import rolling_back
-from chaffinch.domain.machine.failures import Failure, crash_loop_of, failure_at_deadline
+from chaffinch.domain.machine.failures import Failure, endless_failure_of, failure_at_deadline
 from chaffinch.domain.machine.judging import latest_end
 from chaffinch.domain.machine.situation import CandidateChanges, Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
@@ -27,8 +27,9 @@ from chaffinch.domain.state import RolloutState, StepState
 
 
 def its_pods_keep_crashing(situation: Situation) -> Next | None:
-    """A crash loop. Restarts are counted, so that short spells of readiness hide nothing."""
-    failure = crash_loop_of(situation.children, situation.timing)
+    """A crash loop, or nodes that turn pods away. Both are counted: readiness in between hides nothing."""
+    since = situation.candidate.started_at
+    failure = endless_failure_of(situation.children, since, situation.timing)
     return None if failure is None else rolling_back(situation, failure.cause, failure.message)
 
 
