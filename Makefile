@@ -47,7 +47,7 @@ demo: root setup ## Start a real Kubernetes and watch four rollouts on it (20 to
 	$(CLUSTER) exec -- $(PY) -m demo
 
 .PHONY: test
-test: root lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
+test: root lint ## Lint, then every test on a real cluster (28 minutes with warm caches)
 	$(call in_cluster,$(PY) -m pytest -m "not full")
 
 .PHONY: test-unit
