@@ -16,6 +16,7 @@ from chaffinch.api.v1alpha1.engine import (
 )
 from chaffinch.api.v1alpha1.quantities import resource_amount
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
+from chaffinch.api.v1alpha1.rules.flags import FLAGS, flag_of
 from chaffinch.api.v1alpha1.rules.rule import Rule, quoted
 
 RESERVED_FLAGS = (
@@ -79,8 +80,8 @@ def _gpu_limit_fits(spec: InferenceRolloutSpec) -> bool:
 
 
 def _is_reserved(argument: str) -> bool:
-    flag = argument.partition("=")[0].replace("_", "-")
-    return argument.startswith("-") and any(reserved.startswith(flag) for reserved in RESERVED_FLAGS)
+    flag = flag_of(argument)
+    return flag != "" and any(reserved.startswith(flag) for reserved in RESERVED_FLAGS)
 
 
 def _knows(name: str) -> bool:
@@ -128,9 +129,7 @@ RULES: tuple[Rule[Any], ...] = (
         message="an extra argument repeats one that has a typed field or that the operator sets: "
         "use engine.args or model instead, or leave it out (such as --tensor-parallel-size, "
         "--served-model-name, --host, --port, --api-key)",
-        cel="!has(self.extraArgs) || self.extraArgs.filter(a, a.startsWith('-'))"
-        ".map(a, a.find('^[^=]*').replace('_', '-'))"
-        f".all(f, !{quoted(RESERVED_FLAGS)}.exists(r, r.startsWith(f)))",
+        cel=f"!has(self.extraArgs) || {FLAGS}.all(f, !{quoted(RESERVED_FLAGS)}.exists(r, r.startsWith(f)))",
         holds=lambda engine: not any(_is_reserved(argument) for argument in engine.extra_args),
     ),
     Rule(

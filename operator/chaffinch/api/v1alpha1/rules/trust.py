@@ -14,6 +14,7 @@ from typing import Any
 from chaffinch.api.v1alpha1.engine import EngineSpec, EnvVar, PodSpec
 from chaffinch.api.v1alpha1.quantities import resource_amount
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
+from chaffinch.api.v1alpha1.rules.flags import FLAGS, flag_of
 from chaffinch.api.v1alpha1.rules.rule import Rule, quoted
 
 REFUSED_FLAGS = (
@@ -59,21 +60,15 @@ LARGEST_SHARED_MEMORY = "1Ti"
 
 _TRUST = "--trust-remote-code"
 _COMMIT = "^[0-9a-f]{40}$"
-_FLAGS = "self.extraArgs.filter(a, a.startsWith('-')).map(a, a.find('^[^=]*').replace('_', '-'))"
-
-
-def _flag_of(argument: str) -> str:
-    # As vLLM reads it: underscores are dashes.
-    return argument.partition("=")[0].replace("_", "-") if argument.startswith("-") else ""
 
 
 def _is_refused(argument: str) -> bool:
-    flag = _flag_of(argument)
+    flag = flag_of(argument)
     return flag not in ("", *WHOLE_FLAGS) and any(refused.startswith(flag) for refused in REFUSED_FLAGS)
 
 
 def _trusts_only_what_is_pinned(spec: InferenceRolloutSpec) -> bool:
-    flags = (_flag_of(argument) for argument in spec.engine.extra_args)
+    flags = (flag_of(argument) for argument in spec.engine.extra_args)
     trusts = any(len(flag) > 2 and _TRUST.startswith(flag) for flag in flags)
     revision = spec.model.revision or ""
     is_commit = len(revision) == 40 and set(revision) <= set("0123456789abcdef")
@@ -90,7 +85,7 @@ RULES: tuple[Rule[Any], ...] = (
         field=".extraArgs",
         message="an extra argument would load code by its name, open files to clients, or show a secret: "
         f"leave it out ({', '.join(REFUSED_FLAGS)}); build code into the image, give a token by a Secret",
-        cel=f"!has(self.extraArgs) || {_FLAGS}.all(f, f in {quoted(WHOLE_FLAGS)} || "
+        cel=f"!has(self.extraArgs) || {FLAGS}.all(f, f in {quoted(WHOLE_FLAGS)} || "
         f"!{quoted(REFUSED_FLAGS)}.exists(r, r.startsWith(f)))",
         holds=lambda engine: not any(_is_refused(argument) for argument in engine.extra_args),
     ),
