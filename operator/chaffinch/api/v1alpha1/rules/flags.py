@@ -1,4 +1,4 @@
-"""The flags among an engine's extra arguments, as vLLM reads them: underscores are dashes, values follow ``=``."""
+"""The flags among an engine's extra arguments, read as vLLM does: underscores are dashes, ``=`` ends one."""
 
 from __future__ import annotations
 
