@@ -22,7 +22,7 @@ import kopf
 from chaffinch.adapters.agents import AgentRouters
 from chaffinch.adapters.apiserver import ConnectionSettingsError, connect
 from chaffinch.adapters.clock import SystemClock
-from chaffinch.adapters.cluster import KubernetesCluster, Limits
+from chaffinch.adapters.cluster import KubernetesCluster, Limits, Report
 from chaffinch.adapters.pods import pod_client
 from chaffinch.adapters.probe_results import WorkerResults
 from chaffinch.adapters.prometheus import Limits as PrometheusLimits
@@ -48,7 +48,7 @@ from chaffinch.runtime.preflight import NotReadyError, check_crds, check_rights,
 from chaffinch.runtime.probe_pass import ProbePass, ProbeSettings
 from chaffinch.runtime.rollout_pass import World
 from chaffinch.runtime.spending import counted
-from chaffinch.runtime.tracing import NoTracer, Report, Tracer, reporting
+from chaffinch.runtime.tracing import NoTracer, Tracer, reporting
 from chaffinch.runtime.web import health_app, metrics_app, serve
 from chaffinch.settings import Settings, SettingsError, load
 

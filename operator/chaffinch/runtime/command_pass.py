@@ -19,6 +19,7 @@ from chaffinch.runtime.commands import is_answered, refuse
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.loop import GONE, Outcome
 from chaffinch.runtime.metrics import Metrics
+from chaffinch.runtime.subjects import read_subject
 
 KEPT_SECONDS = 7 * 24 * 3600.0
 """How long an answered command is kept for people to look at."""
@@ -47,14 +48,9 @@ class CommandPass:
         Raises:
             ClusterError: If a read or a write failed; the next pass decides anew.
         """
-        try:
-            body = await self._cluster.get(Kinds.COMMAND, subject.namespace, subject.name)
-        except NotFoundError:
-            return GONE
-        if body["metadata"]["uid"] != subject.uid:
-            return GONE
-        if "deletionTimestamp" in body["metadata"]:
-            return Outcome(self._idle)
+        body = await read_subject(self._cluster, Kinds.COMMAND, subject, self._idle)
+        if isinstance(body, Outcome):
+            return body
         try:
             spec = parse_command(body)
         except InvalidSpec as error:

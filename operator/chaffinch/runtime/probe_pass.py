@@ -24,7 +24,7 @@ from chaffinch.probe.result import ProbeRecord, ResultError, parse_record, statu
 from chaffinch.runtime import probe_status
 from chaffinch.runtime.freezing import MEASURED_PODS, Freezer
 from chaffinch.runtime.hub import Subject
-from chaffinch.runtime.loop import GONE, Outcome
+from chaffinch.runtime.loop import Outcome
 from chaffinch.runtime.probe_status import TERMINAL, Moment
 from chaffinch.runtime.probe_target import (
     NotYetError,
@@ -37,6 +37,7 @@ from chaffinch.runtime.probe_target import (
 )
 from chaffinch.runtime.reading import controller_uid, revision_of
 from chaffinch.runtime.status import versioned_patch
+from chaffinch.runtime.subjects import read_subject
 
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 _PROGRESS_SECONDS = 30.0  # at least, between two status writes that only tell progress
@@ -110,14 +111,9 @@ class ProbePass:
         Raises:
             ClusterError: If a read or a write failed; the next pass decides anew.
         """
-        try:
-            body = await self._cluster.get(Kinds.PROBE, subject.namespace, subject.name)
-        except NotFoundError:
-            return GONE
-        if body["metadata"]["uid"] != subject.uid:
-            return GONE
-        if "deletionTimestamp" in body["metadata"]:
-            return Outcome(self._settings.idle)
+        body = await read_subject(self._cluster, Kinds.PROBE, subject, self._settings.idle)
+        if isinstance(body, Outcome):
+            return body
         status = LoadProbeStatus.model_validate(body.get("status") or {})
         at = Moment(self._clock.now(), int(body["metadata"].get("generation") or 0))
         try:

@@ -32,7 +32,6 @@ from chaffinch.ports.cluster import (
     DeniedError,
     Kinds,
     Manifest,
-    NotFoundError,
     QuotaExceededError,
     RejectedError,
 )
@@ -47,13 +46,14 @@ from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.logbook import Logbook
-from chaffinch.runtime.loop import GONE, Outcome
+from chaffinch.runtime.loop import Outcome
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.recording import Recording
 from chaffinch.runtime.rollout_metrics import ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route
 from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
+from chaffinch.runtime.subjects import read_subject
 from chaffinch.runtime.tracing import note_decision
 
 _IDLE_PASSES = 5
@@ -122,14 +122,9 @@ class RolloutPass:
         Raises:
             ClusterError: If something could not be read or written; the next pass decides anew.
         """
-        try:
-            body = await self._world.cluster.get(Kinds.ROLLOUT, subject.namespace, subject.name)
-        except NotFoundError:
-            return GONE
-        if body["metadata"]["uid"] != subject.uid:
-            return GONE
-        if "deletionTimestamp" in body["metadata"]:
-            return Outcome(self._world.timing.idle)
+        body = await read_subject(self._world.cluster, Kinds.ROLLOUT, subject, self._world.timing.idle)
+        if isinstance(body, Outcome):
+            return body
         return await self._look_at(body, RolloutIdentity(subject.namespace, subject.name, subject.uid))
 
     async def _look_at(self, body: Manifest, rollout: RolloutIdentity) -> Outcome:

@@ -8,18 +8,17 @@ Attributes are names of objects, words of closed lists, and numbers: never a bod
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextvars import Token
 from typing import Protocol, TypeAlias
 
+from chaffinch.adapters.cluster import Report
 from chaffinch.domain.observation import Observation
 from chaffinch.runtime.current_pass import Notes, current_notes, enter, leave
 from chaffinch.runtime.decision import Answer, Question
 from chaffinch.runtime.hub import Subject
 
 Attributes: TypeAlias = Mapping[str, str | int | float | bool]
-Report: TypeAlias = Callable[[str, str, str, float], None]
-"""Told about each request: verb, kind, status code (``none`` without an answer), seconds."""
 
 
 class Span(Protocol):
