@@ -8,7 +8,7 @@ from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.capacity import first_step
 from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
-from chaffinch.domain.machine.failures import Failure, failure_at_deadline, failure_of
+from chaffinch.domain.machine.failures import Failure, failure_at_deadline
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
@@ -25,8 +25,7 @@ def the_spec_has_moved_on(situation: Situation) -> Next | None:
 
 def its_pods_cannot_work(situation: Situation) -> Next | None:
     """A crash loop, or an image that cannot be pulled."""
-    began, now = situation.candidate.started_at, situation.now
-    failure = failure_of(situation.children, began, now, situation.timing)
+    failure = situation.failure
     return None if failure is None else rolling_back(situation, failure.cause, failure.message)
 
 
@@ -93,8 +92,7 @@ def the_first_is_warm(situation: Situation) -> Next | None:
 def the_first_is_in_trouble(situation: Situation) -> Next | None:
     """It cannot work, or is late. There is nothing to go back to: its pods stay, and a person is told."""
     candidate = situation.candidate
-    began, now = situation.candidate.started_at, situation.now
-    failure = failure_of(situation.children, began, now, situation.timing)
+    failure = situation.failure
     if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
         failure = _failure_at_deadline(situation, len(candidate.plan.steps))
     if failure is None:

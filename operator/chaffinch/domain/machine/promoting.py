@@ -14,7 +14,7 @@ from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
-from chaffinch.domain.machine.failures import failure_at_deadline, failure_of
+from chaffinch.domain.machine.failures import failure_at_deadline
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
@@ -59,8 +59,7 @@ def pods_are_missing(situation: Situation) -> Next | None:
     ready = len(situation.serving)
     if ready >= needed:
         return None
-    began, now = situation.candidate.started_at, situation.now
-    failure = failure_of(situation.children, began, now, situation.timing)
+    failure = situation.failure
     if failure is None and candidate.deadline is not None and situation.now >= candidate.deadline:
         failure = failure_at_deadline(situation.children, ready, needed, warm_up_problem(situation))
     if failure is not None:

@@ -12,6 +12,7 @@ from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ResolvedStep
 from chaffinch.domain.capacity import attempt_replicas, pods_up_to_step
 from chaffinch.domain.intent import is_in_force
+from chaffinch.domain.machine.failures import Failure, failure_of
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.observation import Observation, Pod, RevisionSeen
 from chaffinch.domain.route import Decision
@@ -79,6 +80,11 @@ class Situation:
     def children(self) -> RevisionSeen:
         """The candidate's children."""
         return self.seen.revision(self.candidate.revision)
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the candidate's pods cannot work, if that need not be waited for."""
+        return failure_of(self.children, self.candidate.started_at, self.now, self.timing)
 
     @property
     def serving(self) -> tuple[Pod, ...]:
