@@ -9,10 +9,10 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from chaffinch.api.v1alpha1.common import GROUP
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.groups import Groups
 from chaffinch.cli.kubectl import Kubectl
+from chaffinch.cli.rollouts.snapshot import ROLLOUTS
 
 ASK = "__complete"
 _NO_FILES = 4
@@ -123,7 +123,7 @@ def rollout_names(words: Sequence[str]) -> list[str]:
     namespace = _after(words, ("-n", "--namespace"))
     try:
         found = Kubectl(namespace, _after(words, ("--context",)), _after(words, ("--kubeconfig",)))
-        return [str(each["metadata"]["name"]) for each in found.find(f"inferencerollouts.{GROUP}")]
+        return [str(each["metadata"]["name"]) for each in found.find(ROLLOUTS)]
     except CommandError:
         return []
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
+from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.measurement import Sketches, StageMeasurement
 from chaffinch.api.v1alpha1.probe import StageResult
+from chaffinch.api.v1alpha1.status import ObjectiveStatus
 from chaffinch.domain import grid
 
 _HEAD = "stage clients requests failed ttft_p50 p95 p99 e2e_p50 p95 tpot_p50 p95"
@@ -17,6 +20,19 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def counts(figures: ObjectiveStatus) -> str:
+    """Return how many requests a verdict rests on: the candidate's, and after a slash stable's."""
+    samples = figures.samples
+    if samples is None:
+        return ""
+    return str(samples.candidate) + (f"/{samples.stable}" if samples.stable is not None else "")
+
+
+def to_the_second(at: datetime | None) -> str:
+    """Return a time to the second; nothing of none."""
+    return format_time(at.replace(microsecond=0)) if at is not None else ""
 
 
 def stage_table(stages: Iterable[StageMeasurement | StageResult], gate_stage: str | None) -> str:

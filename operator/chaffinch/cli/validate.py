@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from chaffinch.api.v1alpha1.baseline import InferenceBaselineSpec
+from chaffinch.api.v1alpha1.common import SpecModel
 from chaffinch.api.v1alpha1.parse import (
     InvalidSpec,
     parse_baseline,
@@ -34,48 +36,29 @@ def add(groups: Groups) -> None:
 
 def _run(options: argparse.Namespace) -> Exit:
     answers = [(document, _problem(document)) for path in options.files for document in read_documents(path)]
-    if all(document.kind not in _CHECKS for document, _ in answers):
-        raise CommandError(f"there is no manifest of {', '.join(_CHECKS)} in the files")
+    if all(document.kind not in _PARSERS for document, _ in answers):
+        raise CommandError(f"there is no manifest of {', '.join(_PARSERS)} in the files")
     for document, problem in answers:
-        skipped = "skipped" if document.kind not in _CHECKS else "ok"
+        skipped = "skipped" if document.kind not in _PARSERS else "ok"
         print(f"{document.place}: {document.kind} {document.name}: {problem or skipped}")
     return Exit.FAILED if any(problem for _, problem in answers) else Exit.OK
 
 
 def _problem(document: Document) -> str | None:
-    check = _CHECKS.get(document.kind)
-    if check is None:
+    parse = _PARSERS.get(document.kind)
+    if parse is None:
         return None
     try:
-        return check(document.body)
+        spec = parse(document.body)
     except InvalidSpec as error:
         return str(error)
+    return verify(spec) if isinstance(spec, InferenceBaselineSpec) else None
 
 
-def _check_rollout(body: Mapping[str, Any]) -> None:
-    parse_rollout(body)
-
-
-def _check_load_probe(body: Mapping[str, Any]) -> None:
-    parse_load_probe(body)
-
-
-def _check_profile(body: Mapping[str, Any]) -> None:
-    parse_profile(body)
-
-
-def _check_command(body: Mapping[str, Any]) -> None:
-    parse_command(body)
-
-
-def _check_baseline(body: Mapping[str, Any]) -> str | None:
-    return verify(parse_baseline(body))
-
-
-_CHECKS: dict[str, Callable[[Mapping[str, Any]], str | None]] = {
-    "InferenceRollout": _check_rollout,
-    "LoadProbe": _check_load_probe,
-    "ProbeProfile": _check_profile,
-    "RolloutCommand": _check_command,
-    "InferenceBaseline": _check_baseline,
+_PARSERS: dict[str, Callable[[Mapping[str, Any]], SpecModel]] = {
+    "InferenceRollout": parse_rollout,
+    "LoadProbe": parse_load_probe,
+    "ProbeProfile": parse_profile,
+    "RolloutCommand": parse_command,
+    "InferenceBaseline": parse_baseline,
 }

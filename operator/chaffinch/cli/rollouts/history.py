@@ -11,6 +11,7 @@ from rich.text import Text
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.cli.rollouts.records import Record
 from chaffinch.cli.rollouts.report import duration
+from chaffinch.cli.tables import to_the_second
 
 _STYLES = {"Promoted": "green", "RolledBack": "red", "Running": "blue"}
 
@@ -26,7 +27,7 @@ def history(records: Sequence[Record]) -> Table:
             each.spec.revision,
             Text(each.outcome, style=_STYLES.get(each.outcome, "")),
             each.status.cause or "",
-            format_time(each.spec.started_at.replace(microsecond=0)),
+            to_the_second(each.spec.started_at),
             duration(each.seconds),
             ", ".join(each.commanded_by),
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
-from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.record import RecordedStep
 from chaffinch.api.v1alpha1.status import ObjectiveStatus
 from chaffinch.cli.rollouts.records import Record
+from chaffinch.cli.tables import counts, to_the_second
+from chaffinch.domain.wording import percent
 
 Row = tuple[str, ...]
 _JUDGED = ("step", "objective", "verdict", "value", "control", "ratio", "interval", "limit", "n")
@@ -62,7 +62,13 @@ def report_of(record: Record) -> Report:
             "Waits",
             ("reason", "step", "since", "until", "missing"),
             tuple(
-                (hold.reason, hold.step or "", _time(hold.since), _time(hold.until), hold.message)
+                (
+                    hold.reason,
+                    hold.step or "",
+                    to_the_second(hold.since),
+                    to_the_second(hold.until),
+                    hold.message,
+                )
                 for hold in status.holds
             ),
         ),
@@ -70,7 +76,14 @@ def report_of(record: Record) -> Report:
             "Commands",
             ("at", "action", "by", "outcome", "answer", "why"),
             tuple(
-                (_time(each.at), each.action, each.by or "", each.outcome, each.message, each.reason or "")
+                (
+                    to_the_second(each.at),
+                    each.action,
+                    each.by or "",
+                    each.outcome,
+                    each.message,
+                    each.reason or "",
+                )
                 for each in status.commands
             ),
         ),
@@ -99,9 +112,9 @@ def _facts(record: Record) -> tuple[Row, ...]:
         ("outcome", record.outcome),
         ("cause", status.cause or ""),
         ("evidence", status.message or ""),
-        ("started", _time(spec.started_at)),
-        ("decided", _time(status.decided_at)),
-        ("ended", _time(status.ended_at)),
+        ("started", to_the_second(spec.started_at)),
+        ("decided", to_the_second(status.decided_at)),
+        ("ended", to_the_second(status.ended_at)),
         ("took", duration(record.seconds)),
         ("compared with", spec.stable or "nothing: the first revision"),
         ("baseline", f"{pinned.name} {pinned.digest}".strip() if pinned else ""),
@@ -113,21 +126,23 @@ def _step(step: RecordedStep) -> Row:
     return (
         step.name,
         step.kind,
-        f"{step.weight / 100:g}%",
-        _time(step.entered_at),
-        _time(step.acknowledged_at),
-        _time(step.passed_at),
+        percent(step.weight),
+        to_the_second(step.entered_at),
+        to_the_second(step.acknowledged_at),
+        to_the_second(step.passed_at),
         str(step.restarts or ""),
     )
 
 
 def _judged(step: RecordedStep, found: ObjectiveStatus) -> Row:
-    counts = ""
-    if found.samples is not None:
-        stable = found.samples.stable
-        counts = str(found.samples.candidate) + (f"/{stable}" if stable is not None else "")
     shown = (found.value, found.control, found.ratio, found.interval, found.limit)
-    return (step.name, found.name, f"{found.verdict} {found.reason}", *(each or "" for each in shown), counts)
+    return (
+        step.name,
+        found.name,
+        f"{found.verdict} {found.reason}",
+        *(each or "" for each in shown),
+        counts(found),
+    )
 
 
 def _plan(text: str) -> tuple[Row, ...]:
@@ -153,7 +168,3 @@ def _pairs(fields: dict[str, object], keys: Sequence[str], first: str = "") -> s
     return " ".join(
         filter(None, (first, *(f"{key} {fields[key]}" for key in keys if fields.get(key) is not None)))
     )
-
-
-def _time(moment: datetime | None) -> str:
-    return format_time(moment.replace(microsecond=0)) if moment is not None else ""

@@ -17,6 +17,8 @@ from chaffinch.api.v1alpha1.status import (
     TrafficStatus,
 )
 from chaffinch.cli.rollouts.snapshot import Arm, PodFact, Snapshot
+from chaffinch.cli.tables import counts
+from chaffinch.domain.wording import percent
 
 PHASE_STYLES = {"Healthy": "green", "Progressing": "blue", "Paused": "yellow", "Degraded": "red"}
 _VERDICT_STYLES = {
@@ -50,12 +52,8 @@ def objectives(figures: tuple[ObjectiveStatus, ...]) -> Table:
     for heading in _OBJECTIVE_COLUMNS:
         table.add_column(heading, justify="right" if heading in {"value", "control", "n"} else "left")
     for each in figures:
-        samples = each.samples
-        counts = ""
-        if samples is not None:
-            counts = str(samples.candidate) + (f"/{samples.stable}" if samples.stable is not None else "")
         verdict = Text(f"{each.verdict} {each.reason}", style=_VERDICT_STYLES[each.verdict])
-        shown = (each.value, each.control, each.ratio, each.interval, each.limit, counts, each.step)
+        shown = (each.value, each.control, each.ratio, each.interval, each.limit, counts(each), each.step)
         table.add_row(each.name, verdict, *(value or "" for value in shown))
     return table
 
@@ -115,7 +113,7 @@ def _weight(traffic: TrafficStatus) -> Text:
     weight = traffic.weight
     if weight is None:
         return Text()
-    observed = "unknown" if weight.observed is None else f"{weight.observed / 100:g}%"
+    observed = "unknown" if weight.observed is None else percent(weight.observed)
     text = Text(f"weight {weight.percent} asked of {traffic.routers or 0} routers, {observed} observed")
     if weight.observed != weight.desired:
         text.stylize("yellow")
