@@ -23,6 +23,11 @@ def console() -> Console:
     return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
 
 
+def as_json(what: Any) -> str:  # noqa: ANN401 - whatever JSON can say
+    """Return something as JSON, with a line end."""
+    return json.dumps(what, indent=2, allow_nan=False) + "\n"
+
+
 def show_json(what: Any) -> None:  # noqa: ANN401 - whatever JSON can say
     """Print something as JSON."""
-    print(json.dumps(what, indent=2, allow_nan=False))
+    sys.stdout.write(as_json(what))

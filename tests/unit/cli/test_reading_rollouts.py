@@ -61,6 +61,16 @@ def test_a_report_in_html_runs_nothing_and_loads_nothing(
     assert cluster.calls()
 
 
+def test_a_report_in_json_goes_where_its_user_wants_it(
+    cluster: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "report.json"
+    assert main(["report", "chat", "--format=json", f"--output={place}"]) == Exit.OK
+    assert capsys.readouterr().out == ""
+    assert json.loads(place.read_text()) == {key: record()[key] for key in ("spec", "status")}
+    assert cluster.calls()
+
+
 def test_json_has_the_status_and_the_pods_of_each_revision(
     cluster: Objects, capsys: pytest.CaptureFixture[str]
 ) -> None:

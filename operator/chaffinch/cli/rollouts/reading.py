@@ -24,7 +24,7 @@ from chaffinch.cli.rollouts.records import read_records, record_at
 from chaffinch.cli.rollouts.report import report_of
 from chaffinch.cli.rollouts.snapshot import ROLLOUTS, Snapshot, read, snapshot_of
 from chaffinch.cli.rollouts.tree import tree
-from chaffinch.cli.screen import console, show, show_json
+from chaffinch.cli.screen import as_json, console, show, show_json
 
 _WATCH_SECONDS = 2.0
 
@@ -138,7 +138,8 @@ def _history(options: argparse.Namespace) -> Exit:
 def _report(options: argparse.Namespace) -> Exit:
     record = record_at(read_records(kubectl_of(options), options.name), options.attempt)
     if options.format == "json":
-        show_json({"spec": record.body["spec"], "status": record.body.get("status") or {}})
+        text = as_json({"spec": record.body["spec"], "status": record.body.get("status") or {}})
     else:
-        write_text(options.output, FORMATS[options.format](report_of(record)))
+        text = FORMATS[options.format](report_of(record))
+    write_text(options.output, text)
     return Exit.OK
