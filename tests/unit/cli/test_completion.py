@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,7 +58,6 @@ def test_kubectl_gets_candidates_and_what_to_do_besides(
     assert capsys.readouterr().out == "chat\n:4\n"
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash here")
 def test_bash_offers_what_the_program_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", "bash"]) == Exit.OK
     program = tmp_path / "chaffinch"
