@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from chaffinch.adapters.cluster import Report
 from chaffinch.domain.evidence import NoEvidence, Problem
 from chaffinch.runtime.caretaker import Caretaker
 from chaffinch.runtime.gather import Gatherer
@@ -21,7 +22,7 @@ from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.logs import JsonFormatter
 from chaffinch.runtime.loop import Pace
 from chaffinch.runtime.observed import ObservedEvidence, ObservedRouters
-from chaffinch.runtime.tracing import NoTracer, Report, Tracer, reporting
+from chaffinch.runtime.tracing import NoTracer, Tracer, reporting
 from chaffinch.runtime.tracing_otlp import OtlpTracer
 from fakes.cluster import FakeCluster, Key
 from fakes.collector import Collector, ReceivedSpan, collector
