@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pydantic import TypeAdapter, ValidationError
 
 from chaffinch.api.v1alpha1 import status as api
+from chaffinch.api.v1alpha1.command import LastCommand
 from chaffinch.api.v1alpha1.rollout import Capacity, Objective, OnFailure
 from chaffinch.api.v1alpha1.strategy import (
     ApprovalStep,
@@ -136,7 +137,7 @@ def _paused(paused: api.PauseStatus) -> Pause:
     return Pause(paused.since, paused.cause, paused.by, paused.message)
 
 
-def _last_command(last: api.LastCommand) -> AnsweredCommand:
+def _last_command(last: LastCommand) -> AnsweredCommand:
     return AnsweredCommand(
         name=last.name,
         uid=last.uid,
@@ -202,9 +203,9 @@ def progress_status(
     )
 
 
-def last_command_status(last: AnsweredCommand | None) -> api.LastCommand | None:
+def last_command_status(last: AnsweredCommand | None) -> LastCommand | None:
     """Return what a status remembers of the command that was answered last."""
-    return None if last is None else api.LastCommand(**asdict(last))
+    return None if last is None else LastCommand(**asdict(last))
 
 
 def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[api.WarmPod, ...]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from chaffinch.api.v1alpha1.common import (
     Message,
     Name,
+    ObjectName,
     RevisionHash,
     RolloutName,
     ShortText,
@@ -73,3 +74,28 @@ class RolloutCommandStatus(StatusModel):
     """Why, for people, and what can be done instead."""
     at: Timestamp | None = None
     """When it was answered."""
+
+
+class LastCommand(StatusModel):
+    """The command that was answered last."""
+
+    name: ObjectName
+    """The RolloutCommand."""
+    uid: Word
+    """Its uid."""
+    action: CommandAction
+    """What was asked for."""
+    revision: RevisionHash
+    """Of which revision."""
+    by: ShortText | None = None
+    """Who asked."""
+    note: ShortText | None = None
+    """Why they asked."""
+    at: Timestamp
+    """When it was answered."""
+    outcome: CommandOutcome
+    """Whether it was done."""
+    reason: Word
+    """Why: a reason."""
+    message: Message
+    """Why, for people."""

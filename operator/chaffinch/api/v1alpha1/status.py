@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, computed_field
 
-from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
+from chaffinch.api.v1alpha1.command import LastCommand
 from chaffinch.api.v1alpha1.common import (
     LIST_ATOMIC,
     LIST_MAP_BY_NAME,
@@ -20,7 +20,6 @@ from chaffinch.api.v1alpha1.common import (
     Count,
     Message,
     Name,
-    ObjectName,
     RevisionHash,
     ShortText,
     StatusModel,
@@ -333,31 +332,6 @@ class LastAttempt(StatusModel):
     """When that was decided; `at` comes after it by what it took until all routers followed."""
     message: Message
     """The evidence, in words."""
-
-
-class LastCommand(StatusModel):
-    """The command that was answered last."""
-
-    name: ObjectName
-    """The RolloutCommand."""
-    uid: Word
-    """Its uid."""
-    action: CommandAction
-    """What was asked for."""
-    revision: RevisionHash
-    """Of which revision."""
-    by: ShortText | None = None
-    """Who asked."""
-    note: ShortText | None = None
-    """Why they asked."""
-    at: Timestamp
-    """When it was answered."""
-    outcome: CommandOutcome
-    """Whether it was done."""
-    reason: Word
-    """Why: a reason."""
-    message: Message
-    """Why, for people."""
 
 
 class RolloutStatus(StatusModel):
