@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+
+from loopback import free_port
 
 _END_SECONDS = 20.0
 _READY_SECONDS = 60.0
@@ -46,8 +47,8 @@ class OperatorProcess:
         self.log = folder / f"{name}.log"
         kubeconfig = folder / f"{name}.kubeconfig"
         kubeconfig.write_text(json.dumps(_kubeconfig(api_url)))
-        self._health_port = _free_port()
-        ports = {"HEALTH": self._health_port, "METRICS": _free_port()}
+        self._health_port = free_port()
+        ports = {"HEALTH": self._health_port, "METRICS": free_port()}
         self.settings = {
             "KUBECONFIG": str(kubeconfig),
             "CHAFFINCH_IMAGE": "localhost/chaffinch:dev",
@@ -147,10 +148,3 @@ def _kubeconfig(server: str) -> dict[str, object]:
         "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "operator"}}],
         "current-context": "proxy",
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

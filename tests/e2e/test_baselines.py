@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from e2e.story import KIND, Story, says
-from e2e.test_promotion import OBJECTIVES, STEPS
+from e2e.strategies import OBJECTIVES, STEPS
 from stage.kubectl import KubectlError, Object, condition, has_condition
 from stage.service import PROBE, Service, load_probe
 

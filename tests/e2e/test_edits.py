@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from e2e.story import KIND, Story
-from e2e.test_promotion import OBJECTIVES, STEPS
+from e2e.strategies import OBJECTIVES, STEPS
 from stage.kubectl import Object
 from stage.service import Service
 

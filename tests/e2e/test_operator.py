@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from e2e.story import Story, says
-from e2e.test_promotion import OBJECTIVES, STEPS
+from e2e.strategies import OBJECTIVES, STEPS
 from stage.install import NAMESPACE, OPERATOR_PODS, RELEASE
 from stage.kubectl import Kubectl
 from stage.service import Service

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from e2e.story import Story, restarts, says
+from e2e.strategies import OBJECTIVES, STEPS
 from stage.kubectl import Object
-from stage.service import WARM_UP, Service
-
-STEPS = (
-    WARM_UP,
-    {"name": "canary-20", "canary": {"weight": 20, "for": "5s"}},
-    {"name": "canary-50", "canary": {"weight": 50, "for": "5s"}},
-    {"name": "bake", "bake": {"for": "5s"}},
-)
-# Wide limits, so that few requests suffice: how fine a difference can be seen is the unit tests' business.
-OBJECTIVES = (
-    {"name": "ttft-p95", "metric": "ttft", "quantile": "p95", "max": "800ms", "maxRegression": "20%"},
-    {"name": "errors", "metric": "errorRate", "max": "3%", "maxIncrease": "3pp"},
-)
+from stage.service import Service
 
 
 def test_a_good_version_is_promoted_and_no_pod_restarts_and_no_request_fails(story: Story) -> None:

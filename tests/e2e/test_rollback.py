@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from e2e.story import Story, says
-from e2e.test_promotion import OBJECTIVES, STEPS
+from e2e.strategies import OBJECTIVES, STEPS
 from stage.kubectl import Object, condition
 from stage.service import Service
 

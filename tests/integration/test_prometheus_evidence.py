@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import math
 import shutil
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from chaffinch.domain.grid import OVERFLOW, bucket_of
 from chaffinch.ports.evidence import EvidenceQuestion
 from localcluster import Settings
 from localcluster.programs import folder_for
+from loopback import free_port
 from unit.domain.scrapes import CANDIDATE, STABLE, both, vector
 
 DEADLINE_SECONDS = 60
@@ -70,13 +70,6 @@ class Exposition:
         )
         shown = count ^ 1 if self.torn and metric == CHECKSUM else count
         return f'{metric}{{{labels},agent="{agent}"{own}}} {shown}\n'
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @asynccontextmanager

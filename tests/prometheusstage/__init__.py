@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -17,6 +16,7 @@ from typing import Any
 
 from localcluster import Settings
 from localcluster.programs import folder_for
+from loopback import free_port
 
 _DEADLINE_SECONDS = 60
 
@@ -74,7 +74,7 @@ def prometheus(config: dict[str, object], folder: Path) -> Iterator[Prometheus]:
     """Run one with a configuration; it keeps its data in the folder."""
     path = folder / "prometheus.yml"
     path.write_text(json.dumps(config))
-    address = f"127.0.0.1:{_free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     arguments = (f"--config.file={path}", f"--storage.tsdb.path={folder / 'data'}", "--log.level=error")
     with subprocess.Popen(
         [program(), *arguments, f"--web.listen-address={address}"],
@@ -92,10 +92,3 @@ def prometheus(config: dict[str, object], folder: Path) -> Iterator[Prometheus]:
             yield running
         finally:
             process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

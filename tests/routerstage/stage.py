@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,6 +20,7 @@ from chaffinch.agent.settings import AgentSettings
 from chaffinch.agent.web import Views
 from chaffinch.domain.block_vector import BlockVector
 from chaffinch.routing.route import ROUTE_KEY, Arm, Edges, Route, route_json
+from loopback import free_port
 from routerstage.apiserver import FakeApiServer
 from routerstage.upstream import Upstream
 
@@ -33,13 +33,6 @@ ALL_EDGES = Edges(ttft=tuple(range(547)), e2e=tuple(range(547)))
 def envoy_program() -> str | None:
     """Return the path of Envoy, from the Python environment or PATH; None if there is none."""
     return shutil.which("envoy", path=str(Path(sys.executable).parent)) or shutil.which("envoy")
-
-
-def free_port() -> int:
-    """Return a port of loopback that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def until(holds: Callable[[], Awaitable[bool]], what: str, seconds: float = 20) -> float:

@@ -10,7 +10,7 @@ from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from chaffinch.domain.manifests.engine import frozen_revision
 from chaffinch.domain.revision import revision_of
 from examples import Example, hostile_examples
-from unit.api.test_examples import OUR_WORDS, PARSERS
+from unit.api.words import OUR_WORDS, PARSERS
 
 TAKEN = "taken"
 REFUSED = tuple(example for example in hostile_examples() if example.expect != TAKEN)

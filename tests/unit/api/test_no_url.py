@@ -11,7 +11,7 @@ from chaffinch.api.v1alpha1.parse import InvalidSpec
 from examples import Example, valid_examples
 from examples.texts import URLS, Place, text_fields
 from examples.urls import ONLY_KEPT, places, spec_schemas
-from unit.api.test_examples import PARSERS
+from unit.api.words import PARSERS
 
 PACKAGE = Path(__file__).parents[3] / "operator" / "chaffinch"
 PLACES = tuple(places())

@@ -19,8 +19,8 @@ from aiohttp import web
 from chaffinch.api.v1alpha1.profile import Output, Prompt, Stage
 from chaffinch.probe.plan import ProbePlan
 from chaffinch.probe.result import parse_record
+from loopback import free_port
 from unit.probe.fakeengine import FakeEngine
-from unit.simulator.processes import free_port
 
 OPERATOR = Path(__file__).parents[3] / "operator"
 DEADLINE = 60
