@@ -1,12 +1,13 @@
 """Scripted evidence: what the routers counted, as raw samples, in the form that Prometheus answers in.
 
-Each answer holds one scrape of one agent. Its vectors begin in a block that is still to come, so all that
-they count is within the step that is asked about, whenever that began: a test need not wait for blocks to
-pass, and what it sees does not depend on how fast it is.
+Each answer holds one scrape of one agent, which is scraped at every full second. Its vectors begin in a
+block that is still to come then, so all that they count is within the step that is asked about, whenever
+that began: a test need not wait for blocks to pass, and what it sees does not depend on how fast it is.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -28,7 +29,6 @@ _EDGES = tuple(range(bucket_of(0.05), bucket_of(5.0)))
 
 _NOBODY_LEFT = LatencyCounts(_EDGES, (0,) * len(_EDGES), 0)
 _AGENT = "scripted"
-_SCRAPED_AGO_SECONDS = 1.0
 _MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
 
 
@@ -79,12 +79,13 @@ def query_app(script: Script) -> web.Application:
 
 def _series(script: Script, query: str, end: float) -> list[dict[str, Any]]:
     matchers = {name: value for name, _, value in _MATCHER.findall(query)}
-    names, at = matchers["__name__"].split("|"), end - _SCRAPED_AGO_SECONDS
+    # A later question about the same scrape must find the same: one that ends at it does not see another.
+    names, at = matchers["__name__"].split("|"), math.floor(end)
     common = {name: matchers[name] for name in ("rollout_uid", "attempt")}
     return [
         _one(series.metric, {**common, "revision": revision}, series.value, [at, str(series.count)])
         for revision in matchers["revision"].split("|")
-        for series in script.vector(revision, int(end // BLOCK_SECONDS) + 1).encode()
+        for series in script.vector(revision, at // BLOCK_SECONDS + 1).encode()
         if series.metric in names
     ]
 

@@ -21,6 +21,7 @@ from kwokstage.evidence import Script, query_app
 from kwokstage.workers import plan_in, record_of
 
 CANDIDATE, STABLE = "0a1b2c3d", "9f8e7d6c"
+BEGIN_OF_BLOCK = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 POD = "http://10.200.0.1:8000"
 
 
@@ -37,17 +38,17 @@ async def source(script: Script) -> AsyncIterator[PrometheusEvidence]:
         await runner.cleanup()
 
 
-def question(since_seconds_ago: float) -> EvidenceQuestion:
-    now = datetime.now(UTC)
+def question(since_seconds_ago: float, now: datetime = BEGIN_OF_BLOCK) -> EvidenceQuestion:
     return EvidenceQuestion("uid", 2, CANDIDATE, STABLE, now - timedelta(seconds=since_seconds_ago), now)
 
 
+@pytest.mark.parametrize("within_block", [0.0, 0.0004, 0.3, 1.2, 4.9, 4.9996])
 @pytest.mark.parametrize("seconds", [0.0, 0.5, 3.0, 30.0, 200.0])
-async def test_evidence_is_whole_however_young_the_step_is(seconds: float) -> None:
+async def test_evidence_is_whole_however_young_the_step_is(seconds: float, within_block: float) -> None:
     script = Script(requests=700, slow={CANDIDATE}, seconds=0.2, slow_seconds=0.4)
     async with source(script) as prometheus:
         for _ in range(2):  # what is remembered of the first answer must not spoil the second one
-            found = await prometheus.live(question(seconds))
+            found = await prometheus.live(question(seconds, BEGIN_OF_BLOCK + timedelta(seconds=within_block)))
             assert isinstance(found, Evidence)
             assert found.control is not None
             assert (found.candidate.requests, found.candidate.errors) == (700, 0)
