@@ -88,7 +88,7 @@ def desired(
         foundations=tuple(m for rev, frozen in live.items() for m in _foundations(seen, rev, frozen)),
         workloads=(*_deployments(spec, state, seen, live), *_load_probes(state, seen)),
         route=route_order(spec, state, seen),
-        scale_downs=_scale_downs(state, seen, now, timing or Timing()),
+        scale_downs=scale_downs(state, seen, now, timing or Timing()),
         deletions=_deletions(state, seen),
     )
 
@@ -150,9 +150,10 @@ def _step_probe(candidate: Candidate, seen: Observation) -> list[Manifest]:
     return [step_probe(seen.rollout, candidate, step, at, admitted_pods(candidate, seen))]
 
 
-def _scale_downs(
+def scale_downs(
     state: RolloutState, seen: Observation, now: datetime, timing: Timing
 ) -> tuple[Manifest, ...]:
+    """Return the Deployments of revisions that are out, at 0 pods, once their last answers have ended."""
     return tuple(
         engine.deployment(seen.rollout, each.revision, each.frozen, 0)
         for each in left_over(state, seen)

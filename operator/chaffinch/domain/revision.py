@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -42,6 +43,29 @@ def canonical(spec: InferenceRolloutSpec) -> dict[str, Any]:
         if part is not None
     }
     return {"version": HASH_VERSION, **_canonical_map("", written)}
+
+
+def written(form: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a user may write for a canonical form: ``canonical`` of it is that form again.
+
+    Args:
+        form: What :func:`canonical` returned; an exact share such as ``1/2`` stands in it for ``500m``.
+    """
+    return {name: _written(name, part) for name, part in form.items() if name != "version"}
+
+
+def _written(key: str, value: object) -> Any:  # noqa: ANN401 - a value of JSON
+    if isinstance(value, Mapping):
+        return {name: _written(key if key in _AMOUNT_MAPS else name, entry) for name, entry in value.items()}
+    if isinstance(value, list):
+        return [_written("", item) for item in value]
+    if isinstance(value, str) and "/" in value and key in _AMOUNT_MAPS | _AMOUNTS:
+        return f"{_decimal(Fraction(value) * 1000)}m"
+    return _decimal(Fraction(value)) if key in _NUMBERS and isinstance(value, str) else value
+
+
+def _decimal(number: Fraction) -> str:
+    return f"{Decimal(number.numerator) / Decimal(number.denominator):f}"
 
 
 def _canonical(key: str, value: object) -> object:

@@ -8,7 +8,7 @@ from datetime import datetime
 from chaffinch.api.v1alpha1.parse import InvalidSpec
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStatus
-from chaffinch.api.v1alpha1.strategy import ProbeStep, strategy_of
+from chaffinch.api.v1alpha1.strategy import ProbeStep, ResolvedStep, strategy_of
 from chaffinch.domain import machine
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.desired import Desired, desired
@@ -28,7 +28,7 @@ class Question:
     """What a pass starts from.
 
     Attributes:
-        spec: The spec; while the one that is written breaks a rule, the last one that did not.
+        spec: The spec; while the one that is written breaks a rule, that of the attempt.
         generation: The generation of the one that is written.
         previous: The stored status.
         state: What it remembers.
@@ -90,24 +90,27 @@ def _status(question: Question, view: View) -> RolloutStatus:
     )
 
 
-def comparison_of(spec: InferenceRolloutSpec, state: RolloutState) -> Comparison | None:
+def comparison_of(spec: InferenceRolloutSpec | None, state: RolloutState) -> Comparison | None:
     """Return which baseline is to be read, and what it is to be compared with; None if none is named.
 
-    While an attempt runs it is held to the baseline that it began with, whatever the spec says by now.
+    While an attempt runs it is held to the baseline that it began with, whatever the spec says by now; a spec
+    that breaks a rule (None) names none.
     """
     candidate = state.candidate
-    if candidate is None:
-        name, revision = baseline_name_of(spec), revision_of(spec)
-    else:
+    if candidate is not None:
         pinned = candidate.plan.baseline
-        name, revision = pinned.name if pinned else None, candidate.revision
-    return None if name is None else Comparison(name, revision, _profile(spec, candidate))
+        return Comparison(pinned.name, candidate.revision, _profile(candidate)) if pinned else None
+    name = None if spec is None else baseline_name_of(spec)
+    if spec is None or name is None:
+        return None
+    return Comparison(name, revision_of(spec), _first_profile(strategy_of(spec).steps))
 
 
-def _profile(spec: InferenceRolloutSpec, candidate: Candidate | None) -> str | None:
-    steps = candidate.plan.steps if candidate else strategy_of(spec).steps
-    if candidate is not None and candidate.step is not None:
-        current = steps[candidate.step.index]
-        if isinstance(current, ProbeStep):
-            return current.profile
+def _profile(candidate: Candidate) -> str | None:
+    steps = candidate.plan.steps
+    current = None if candidate.step is None else steps[candidate.step.index]
+    return current.profile if isinstance(current, ProbeStep) else _first_profile(steps)
+
+
+def _first_profile(steps: tuple[ResolvedStep, ...]) -> str | None:
     return next((step.profile for step in steps if isinstance(step, ProbeStep)), None)

@@ -107,7 +107,7 @@ class Gatherer:
         revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
         router, taken = await self._router(rollout, _of_component(pods, ROUTER))
         probes = await self._owned(Kinds.PROBE, rollout, labels)
-        commands = await self.commands(rollout, state)
+        commands = await self._commands(rollout, state)
         seen = Observation(
             rollout,
             revisions=revisions,
@@ -121,12 +121,8 @@ class Gatherer:
         live = {address_of(one): one for one in (*deployments, *services, *kept, *probes)}
         return Gathered(seen, live, outdated, commands)
 
-    async def commands(self, rollout: RolloutIdentity, state: RolloutState) -> Mapping[str, Manifest]:
-        """Read the commands that wait for the rollout, by uid, in the order in which they are dealt with.
-
-        Raises:
-            ClusterError: If they could not be read.
-        """
+    async def _commands(self, rollout: RolloutIdentity, state: RolloutState) -> Mapping[str, Manifest]:
+        """Read the commands that wait for the rollout, by uid, in the order in which they are dealt with."""
         # They carry no label of ours, as people make them; answered ones go after a week, so they are few.
         found = await self._cluster.list(Kinds.COMMAND, rollout.namespace, {})
         return waiting(found, rollout.name, state.last_command.uid if state.last_command else None)

@@ -16,6 +16,9 @@ from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain import machine
+from chaffinch.domain.attempt_spec import spec_of_attempt
+from chaffinch.domain.desired import scale_downs
+from chaffinch.domain.draining import left_over
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
 from chaffinch.domain.names import RolloutIdentity
@@ -101,9 +104,7 @@ class _Work:
 class RolloutPass:
     """Looks at one rollout.
 
-    What it keeps between passes saves reads and writes, and explains refusals. It also keeps the last spec
-    that was valid, by which an attempt goes on while the one that is written breaks a rule; after a restart
-    of the operator such an attempt waits for the spec to be mended.
+    What it keeps between passes saves reads and writes, and explains refusals; nothing is decided from it.
     """
 
     def __init__(self, world: World) -> None:
@@ -114,7 +115,6 @@ class RolloutPass:
         self._recording = Recording(world.cluster, world.metrics, world.timing.objectives)
         self._logbook = Logbook()
         self._refusal: WriteRefusal | None = None
-        self._spec: InferenceRolloutSpec | None = None
 
     async def look(self, subject: Subject) -> Outcome:
         """Do one pass.
@@ -128,25 +128,29 @@ class RolloutPass:
         return await self._look_at(body, RolloutIdentity(subject.namespace, subject.name, subject.uid))
 
     async def _look_at(self, body: Manifest, rollout: RolloutIdentity) -> Outcome:
-        previous = stored_status(body)
-        generation, now = int(body["metadata"]["generation"]), self._world.clock.now()
-        state, broken = state_of(previous), None
-        try:
-            spec = self._spec = parse_rollout(body)
-        except InvalidSpec as error:
-            if self._spec is None or state.candidate is None:
-                status = invalid_spec_status(error.field_path, error.message, generation, previous, now)
-                await self._statuses.record(body, previous, status, now)
-                figures = RolloutFigures(status, now)
-                self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, figures)
-                await self._refuse_commands(rollout, state, error)
-                return Outcome(self._again_in(self._world.timing.idle))
-            # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found.
-            spec, broken = self._spec, error
-        question = Question(spec, generation, previous, state, now, broken)
-        work = await self._work(body, rollout, question)
-        self._logbook.read(work.seen)
-        work = await self._carried_out(work)
+        previous, parsed = stored_status(body), _parsed(body)
+        state, now = state_of(previous), self._world.clock.now()
+        broken = parsed if isinstance(parsed, InvalidSpec) else None
+        written = None if isinstance(parsed, InvalidSpec) else parsed
+        made = datetime.fromisoformat(body["metadata"]["creationTimestamp"])
+        gathered = await self._world.gatherer.gather(rollout, made, state, comparison_of(written, state))
+        self._logbook.read(gathered.seen)
+        # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found, and
+        # nobody from aborting.
+        spec = written or spec_of_attempt(state, gathered.seen)
+        generation = int(body["metadata"]["generation"])
+        if spec is not None:
+            question = Question(spec, generation, previous, state, now, broken)
+            return await self._go_on(body, question, gathered)
+        if broken is None or gathered.seen.problems:
+            return Outcome(self._world.timing.active, failed=True)
+        status = invalid_spec_status(broken.field_path, broken.message, generation, previous, now)
+        await self._statuses.record(body, previous, status, now)
+        self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, RolloutFigures(status, now))
+        return await self._stand_still(gathered, state, broken, now)
+
+    async def _go_on(self, body: Manifest, question: Question, gathered: Gathered) -> Outcome:
+        work = await self._carried_out(await self._work(body, question, gathered))
         self._publish(work)
         again_in = self._again_in(work.answer.next.requeue_after)
         return Outcome(again_in, failed=bool(work.seen.problems))
@@ -155,22 +159,21 @@ class RolloutPass:
         """Return when to look again: soon, if an answer could not be written that somebody waits for."""
         return min(seconds, self._world.timing.active) if self._replies.owing else seconds
 
-    async def _refuse_commands(
-        self, rollout: RolloutIdentity, state: RolloutState, error: InvalidSpec
-    ) -> None:
-        """Without a spec nothing can be done for anybody, and whoever asks is to know that."""
-        waiting = await self._world.gatherer.commands(rollout, state)
-        last = state.last_command
-        await self._replies.give(waiting, last)
-        message = f"The rollout's spec breaks a rule ({error}): mend it, then create another command."
-        others = [body for uid, body in waiting.items() if last is None or uid != last.uid]
-        await self._replies.refuse(others, CommandReason.INVALID_SPEC, message, self._world.clock.now())
+    async def _stand_still(
+        self, gathered: Gathered, state: RolloutState, broken: InvalidSpec, now: datetime
+    ) -> Outcome:
+        """Nothing is tried, and the spec tells nothing: refuse commands, and let go what is out already."""
+        timing, last, seen = self._world.timing, state.last_command, gathered.seen
+        await self._replies.give(gathered.commands, last)
+        message = f"The rollout's spec breaks a rule ({broken}): mend it, then create another command."
+        others = [body for uid, body in gathered.commands.items() if last is None or uid != last.uid]
+        await self._replies.refuse(others, CommandReason.INVALID_SPEC, message, now)
+        leaving = state.stable is not None and bool(left_over(state, seen))
+        if leaving:
+            await self._children.make(scale_downs(state, seen, now, timing), gathered.live)
+        return Outcome(self._again_in(timing.active if leaving else timing.idle))
 
-    async def _work(self, body: Manifest, rollout: RolloutIdentity, question: Question) -> _Work:
-        state, made = question.state, datetime.fromisoformat(body["metadata"]["creationTimestamp"])
-        gathered = await self._world.gatherer.gather(
-            rollout, made, state, comparison_of(question.spec, state)
-        )
+    async def _work(self, body: Manifest, question: Question, gathered: Gathered) -> _Work:
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
         answer = decide(question, seen, self._world.timing)
         note_decision(question, seen, answer)
@@ -287,6 +290,13 @@ class RolloutPass:
         last = after.last_attempt
         if last is not None and last != before.last_attempt:
             self._world.metrics.rollouts.ended(rollout.namespace, rollout.name, last.outcome, last.cause)
+
+
+def _parsed(body: Manifest) -> InferenceRolloutSpec | InvalidSpec:
+    try:
+        return parse_rollout(body)
+    except InvalidSpec as error:
+        return error
 
 
 def _as_it_is(manifest: Manifest, live: Mapping[Address, Manifest]) -> Manifest:

@@ -98,10 +98,11 @@ def test_an_invalid_spec_changes_nothing_but_what_is_said_of_it() -> None:
     by_type = {each.type: each for each in found}
     assert set(by_type) == {each.type for each in healthy}
     assert by_type["Available"] == healthy[0]
-    said = [
-        (by_type[kind].status.value, by_type[kind].reason) for kind in ("Ready", "Reconciling", "Stalled")
-    ]
-    assert said == [("False", "InvalidSpec"), ("False", "InvalidSpec"), ("True", "InvalidSpec")]
+    told = ("Ready", "Reconciling", "Stalled", "SpecApplied")
+    said = [(by_type[kind].status.value, by_type[kind].reason) for kind in told]
+    assert said == [
+        ("False", "InvalidSpec"), ("False", "InvalidSpec"), ("True", "InvalidSpec"), ("False", "InvalidSpec")
+    ]  # fmt: skip
     assert by_type["Stalled"].message == (
         "spec.replicas: must be 1 or more. Nothing is changed until that is mended."
     )

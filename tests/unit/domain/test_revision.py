@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from chaffinch.api.v1alpha1.engine import PodSpec, ResourceSpec
+from chaffinch.api.v1alpha1.parse import parse_rollout
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.domain.names import is_revision
-from chaffinch.domain.revision import HASH_VERSION, canonical, revision_of
+from chaffinch.domain.revision import HASH_VERSION, canonical, revision_of, written
+from examples import Example, valid_examples
 from unit.domain.revisions import BASE, edited
 
 LIMITS = "pod|resources|limits"
@@ -90,3 +95,24 @@ def test_amounts_are_exact_numbers_in_the_canonical_form() -> None:
             "requests": {"cpu": "1/2"},
         }
     }
+
+
+ROLLOUTS = [example for example in valid_examples() if example.body["kind"] == "InferenceRollout"]
+
+
+def _again(form: dict[str, Any]) -> InferenceRolloutSpec:
+    """Read what is written for a canonical form, with the rest of some spec."""
+    rest = {"replicas": BASE["replicas"], "objectives": BASE["objectives"]}
+    return InferenceRolloutSpec.model_validate({**rest, **written(form)})
+
+
+@pytest.mark.parametrize("example", ROLLOUTS, ids=str)
+def test_a_canonical_form_can_be_written_as_a_spec_that_means_the_same(example: Example) -> None:
+    form = canonical(parse_rollout(example.body))
+    assert canonical(_again(form)) == form
+
+
+@pytest.mark.parametrize("amount", ["500m", "0.5m", "1.125", "0.125Ki", "16Gi", "0.001"])
+def test_an_amount_can_be_written_from_its_exact_form(amount: str) -> None:
+    form = canonical(edited("pod|resources", {"limits": {"nvidia.com/gpu": 4, "cpu": amount}}))
+    assert canonical(_again(form)) == form

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from chaffinch.ports.cluster import Kinds, UnavailableError
 from chaffinch.runtime.loop import Outcome
 from fakes.commands import answer_to, command
 from fakes.virtual_time import run
-from fakes.world import NAMESPACE, rollout
+from fakes.world import NAME, NAMESPACE, rollout
 from unit.runtime.shops import V2, at_canary, healthy, until
 
 SOON, IDLE = 5, 60
@@ -32,18 +34,79 @@ def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:
     run(story())
 
 
-def test_after_a_restart_an_attempt_waits_for_an_invalid_spec_to_be_mended() -> None:
+def test_an_attempt_goes_on_after_a_restart_though_the_spec_breaks_a_rule() -> None:
     async def story() -> None:
         shop = await at_canary()
+        second = shop.status["candidate"]["revision"]
         shop.apply(rollout(**V2, replicas=0))
         shop.restart()
         weights = shop.weights
         await shop.look()
         assert shop.condition("Stalled") == ("True", "InvalidSpec")
+        assert shop.condition("SpecApplied") == ("False", "InvalidSpec")
+        assert shop.message("Stalled").endswith("The attempt goes on as it began.")
         assert shop.weights == weights
-        shop.apply(rollout(**V2))
         shop.evidence.answer = None
+        await until(shop, lambda: "rollout" not in shop.status)
+        assert shop.status["stable"]["revision"] == second
+        assert shop.condition("Stalled") == ("True", "InvalidSpec")
+        shop.apply(rollout(**V2))
         await until(shop, lambda: shop.status["phase"] == "Healthy")
+
+    run(story())
+
+
+@pytest.mark.parametrize("broken", [{"replicas": 0}, {"engine": {"image": "Not An Image"}}, {"model": None}])
+def test_an_attempt_can_be_aborted_after_a_restart_though_the_spec_breaks_a_rule(
+    broken: dict[str, object],
+) -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        first, second = shop.status["stable"]["revision"], shop.status["candidate"]["revision"]
+        shop.apply(rollout(**{**V2, **broken}))
+        shop.restart()
+        shop.cluster.put(command("wait", "Pause", revision=second))
+        await shop.look()
+        assert answer_to(shop.cluster, "wait") == ("Accepted", "Done")
+        shop.restart()
+        shop.cluster.put(command("stop", revision=second))
+        await shop.look()
+        assert answer_to(shop.cluster, "stop") == ("Accepted", "Done")
+        assert shop.weights == {first: 10_000}
+        await until(shop, lambda: not shop.pods(second))
+        assert len(shop.pods(first)) == rollout()["spec"]["replicas"]
+        assert shop.status["lastAttempt"]["cause"] == "Aborted"
+        assert shop.condition("Stalled") == ("True", "InvalidSpec")
+
+    run(story())
+
+
+def test_what_an_attempt_began_with_is_not_made_up_when_it_is_gone() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        second, weights = shop.status["candidate"]["revision"], shop.weights
+        shop.apply(rollout(**V2, replicas=0))
+        del shop.cluster.objects["ControllerRevision", NAMESPACE, f"{NAME}-{second}"]
+        shop.cluster.put(command("stop", revision=second))
+        await shop.look()
+        assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
+        assert shop.message("Stalled").endswith("Nothing is changed until that is mended.")
+        assert shop.weights == weights
+
+    run(story())
+
+
+def test_a_failed_read_refuses_nobody_while_the_spec_breaks_a_rule() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        shop.apply(rollout(**V2, replicas=0))
+        shop.cluster.put(command("stop", revision=shop.status["candidate"]["revision"]))
+        shop.cluster.fault = lambda verb, key: (
+            UnavailableError("away") if (verb, key[0]) == ("list", "Pod") else None
+        )
+        before = shop.cluster.writes()
+        assert await shop.look() == Outcome(SOON, failed=True)
+        assert shop.cluster.writes() == before
 
     run(story())
 

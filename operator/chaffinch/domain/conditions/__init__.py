@@ -60,6 +60,7 @@ def invalid_spec_conditions(
         ConditionType.READY: false(Reason.INVALID_SPEC, text),
         ConditionType.RECONCILING: false(Reason.INVALID_SPEC, text),
         ConditionType.STALLED: true(Reason.INVALID_SPEC, text),
+        ConditionType.SPEC_APPLIED: false(Reason.INVALID_SPEC, text),
     }
     told = _dated(findings, previous, generation, now)
     rest = tuple(each for each in previous if each.type not in {new.type for new in told})
