@@ -28,7 +28,7 @@ from chaffinch.api.v1alpha1.record import (
     StepKind,
 )
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import BaselineStatus, ObjectiveStatus
+from chaffinch.api.v1alpha1.status import BaselineStatus, ObjectiveStatus, Outcome
 from chaffinch.api.v1alpha1.strategy import (
     ApprovalStep,
     BakeStep,
@@ -127,11 +127,26 @@ def updated(spec: RolloutRecordSpec, status: RolloutRecordStatus, move: Move) ->
         candidate = state.candidate
         if candidate is not None and candidate.attempt == spec.attempt:
             status = _with_state(status, state, candidate, move.now)
-    status = _with_objectives(status, move.objectives)
+    judged = move.before.candidate
+    if judged is not None and judged.attempt == spec.attempt:
+        status = _with_objectives(status, move.objectives)
     last = move.after.last_attempt
     if last is not None and (last.attempt, last.revision) == (spec.attempt, spec.revision):
         status = _with_end(status, last)
     return _with_command(spec, status, move.after)
+
+
+def with_unknown_end(status: RolloutRecordStatus, now: datetime) -> RolloutRecordStatus:
+    """Return what is kept of an attempt that nobody remembers any more, and whose end no record tells."""
+    return status.model_copy(
+        update={
+            "outcome": Outcome.UNKNOWN,
+            "cause": Reason.STATUS_LOST,
+            "message": "the rollout's status was lost before the end of the attempt was recorded",
+            "ended_at": now,
+            "holds": _holds(status.holds, (), now),
+        }
+    )
 
 
 def frozen_form(

@@ -26,6 +26,7 @@ from chaffinch.domain.record import (
     record_manifest,
     record_spec,
     updated,
+    with_unknown_end,
 )
 from chaffinch.domain.state import Candidate, RolloutState
 from chaffinch.ports.cluster import (
@@ -108,6 +109,8 @@ class Recording:
 
     async def _find(self, rollout: RolloutIdentity, move: Move, frozen: FrozenForm) -> None:
         """Open the records that this process has not told of yet."""
+        if move.before.is_empty and not move.after.is_empty:
+            await self._find_forgotten(rollout, move)
         for state in (move.before, move.after):
             if state.candidate is not None and self._is_new(state.candidate.attempt):
                 await self._open_running(rollout, state, state.candidate, frozen)
@@ -116,6 +119,19 @@ class Recording:
             # The process that saw the end may have died before it could tell.
             body = await self._read(rollout, record_name(rollout.name, last.revision, attempt=last.attempt))
             self._go_on_with(body, last.attempt)
+
+    async def _find_forgotten(self, rollout: RolloutIdentity, move: Move) -> None:
+        """Where a status was lost, close the records of attempts that it does not speak of any more."""
+        self._open.clear()
+        running = move.after.candidate
+        for body in await self._all(rollout):
+            record = _record_of(body)
+            if record is None or record.wanted.outcome is not None:
+                continue
+            attempt = record.spec.attempt
+            if attempt <= move.after.attempts and (running is None or attempt != running.attempt):
+                record.wanted = with_unknown_end(record.wanted, move.now)
+                self._open[attempt] = record
 
     def _is_new(self, attempt: int) -> bool:
         return attempt not in self._open and attempt > self._closed
@@ -190,13 +206,15 @@ class Recording:
         return body
 
     async def _prune(self, rollout: RolloutIdentity) -> None:
-        labels = {COMPONENT_LABEL: COMPONENT, ROLLOUT_LABEL: rollout.name}
-        found = await self._cluster.list(Kinds.RECORD, rollout.namespace, labels)
-        mine = [body for body in found if controller_uid(body) == rollout.uid]
-        mine.sort(key=lambda body: int(body["spec"]["attempt"]), reverse=True)
-        for body in mine[KEPT_RECORDS:]:
+        newest = sorted(await self._all(rollout), key=lambda body: int(body["spec"]["attempt"]), reverse=True)
+        for body in newest[KEPT_RECORDS:]:
             metadata = body["metadata"]
             await self._cluster.delete(Kinds.RECORD, metadata["namespace"], metadata["name"], metadata["uid"])
+
+    async def _all(self, rollout: RolloutIdentity) -> list[Manifest]:
+        labels = {COMPONENT_LABEL: COMPONENT, ROLLOUT_LABEL: rollout.name}
+        found = await self._cluster.list(Kinds.RECORD, rollout.namespace, labels)
+        return [body for body in found if controller_uid(body) == rollout.uid]
 
 
 def _record_of(body: Manifest) -> _Record | None:

@@ -275,6 +275,51 @@ def test_a_new_attempt_costs_four_requests_for_its_record() -> None:
     run(story())
 
 
+def lose_status(shop: Shop) -> None:
+    """Take the status away, as a restore from a backup does."""
+    del shop.cluster.objects["InferenceRollout", NAMESPACE, NAME]["status"]
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["same process", "restarted"])
+def test_an_attempt_whose_status_is_lost_in_a_step_is_recorded_as_given_up(restarted: bool) -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        lose_status(shop)
+        if restarted:
+            shop.restart()
+        shop.evidence.answer = None
+        await until(shop, lambda: 3 in records(shop) and at_rest(shop))
+        ends = {number: body["status"]["outcome"] for number, body in records(shop).items()}
+        assert ends == {1: "Promoted", 2: "Superseded", 3: "Promoted"}
+
+    run(story())
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["same process", "restarted"])
+def test_an_attempt_that_no_route_tells_of_has_an_unknown_end_when_its_status_is_lost(
+    restarted: bool,
+) -> None:
+    async def story() -> None:
+        shop = await healthy()
+        shop.apply(rollout(**V2))
+        await until(shop, lambda: shop.route["attempt"] == 2)
+        assert shop.route["arms"][-1]["pods"] == [], "as if it were on its way out"
+        lose_status(shop)
+        shop.apply(rollout())
+        if restarted:
+            shop.restart()
+        await until(shop, lambda: "outcome" in records(shop)[2].get("status", {}))
+        status = records(shop)[2]["status"]
+        assert (status["outcome"], status["cause"]) == ("Unknown", "StatusLost")
+        assert status["endedAt"] > records(shop)[2]["spec"]["startedAt"]
+        assert records(shop)[1]["status"]["outcome"] == "Promoted"
+        before = shop.cluster.writes()
+        await shop.look()
+        assert shop.cluster.writes() == before
+
+    run(story())
+
+
 def test_the_newest_ten_records_of_the_rollout_are_kept() -> None:
     async def story() -> None:
         cluster = FakeCluster()

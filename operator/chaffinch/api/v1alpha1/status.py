@@ -64,11 +64,15 @@ class DecisionKind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an attempt ended."""
+    """How an attempt ended.
+
+    `Unknown`: the rollout's status was lost before the end was recorded; only records say so.
+    """
 
     PROMOTED = "Promoted"
     ROLLED_BACK = "RolledBack"
     SUPERSEDED = "Superseded"
+    UNKNOWN = "Unknown"
 
 
 class ObjectiveVerdict(StrEnum):
