@@ -41,7 +41,7 @@ $(VENV)/ready: requirements/dev.txt pyproject.toml
 	@touch $@
 
 .PHONY: demo
-demo: root setup ## Start a real Kubernetes and watch four rollouts on it (20 to 30 minutes the first time, 7 to 10 later)
+demo: root setup ## Start a real Kubernetes and watch four rollouts on it (20 minutes the first time, 5 to 6 later)
 	$(CLUSTER) up
 	$(CLUSTER) load-image $(IMAGES)
 	$(CLUSTER) exec -- $(PY) -m demo
