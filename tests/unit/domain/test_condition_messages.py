@@ -108,9 +108,30 @@ def test_an_invalid_spec_changes_nothing_but_what_is_said_of_it() -> None:
     )
 
 
+def spec_applied(view: View) -> tuple[str, str]:
+    """Return what the condition SpecApplied says."""
+    found = conditions_of(view, (), 3)
+    return next((one.status.value, one.message) for one in found if one.type == "SpecApplied")
+
+
 def test_an_edit_of_what_becomes_of_a_failure_waits_for_the_next_attempt() -> None:
-    found = conditions_of(View(edited("onFailure", "Pause"), STEPPING, SEEN, None, NOW), (), 3)
-    assert next((c.status.value, c.message) for c in found if c.type == "SpecApplied") == (
+    assert spec_applied(View(edited("onFailure", "Pause"), STEPPING, SEEN, None, NOW)) == (
         "False",
         "Changes of onFailure take effect when attempt 2 is over.",
+    )
+
+
+def test_an_attempt_that_goes_by_the_spec_says_so() -> None:
+    assert spec_applied(View(SPEC, STEPPING, SEEN, None, NOW)) == (
+        "True",
+        "Attempt 2 goes by the spec as it is written.",
+    )
+
+
+def test_at_rest_it_is_said_which_edits_wait_for_the_next_attempt() -> None:
+    status, message = spec_applied(View(edited("onFailure", "Pause"), HEALTHY, SEEN, None, NOW))
+    assert status == "True"
+    assert message == (
+        "Replicas are in force at once; objectives, strategy, baseline and onFailure are what the next"
+        " attempt will be held to."
     )

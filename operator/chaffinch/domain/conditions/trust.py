@@ -18,6 +18,11 @@ _CANNOT_TELL = frozenset(
     }
 )
 
+_AT_REST = (
+    "Replicas are in force at once; objectives, strategy, baseline and onFailure are what the next attempt "
+    "will be held to."
+)
+
 
 def evidence(view: View) -> Finding:
     """Say whether there is enough evidence to decide the current step."""
@@ -61,7 +66,7 @@ def spec_applied(view: View) -> Finding:
     """Say whether everything in the spec is in force, and what waits for the next attempt."""
     candidate = view.state.candidate
     if candidate is None:
-        return true(Reason.AS_EXPECTED, "Everything in the spec is in force.")
+        return true(Reason.AS_EXPECTED, _AT_REST)
     running, written = candidate.plan, plan_of(view.spec)
     names = (running.baseline.name if running.baseline else None, baseline_name_of(view.spec))
     waiting = [
@@ -76,7 +81,7 @@ def spec_applied(view: View) -> Finding:
         if differs
     ]
     if not waiting:
-        return true(Reason.AS_EXPECTED, "Everything in the spec is in force.")
+        return true(Reason.AS_EXPECTED, f"Attempt {candidate.attempt} goes by the spec as it is written.")
     return false(
         Reason.NEXT_ATTEMPT,
         f"Changes of {', '.join(waiting)} take effect when attempt {candidate.attempt} is over.",
