@@ -6,7 +6,7 @@ stored status, so every pass is the first one after a crash. A crash can be orde
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,12 +22,13 @@ from chaffinch.domain.machine import Next, WriteOrder, assess, evidence_needed, 
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.rollout_status import status_of
+from chaffinch.domain.router_edits import left_alone
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.status_codec import state_of
 from chaffinch.domain.status_update import is_due
 from chaffinch.domain.verdict import Judgement
 from scenarios.oracle import Oracle
-from scenarios.world import START, World
+from scenarios.world import ROUTE, START, World
 
 
 class Crash(Exception):  # noqa: N818 - it is what happens, not an error of anyone's
@@ -94,7 +95,7 @@ class Operator:
         """
         end = self.world.now + timedelta(seconds=seconds)
         while self.world.now < end:
-            watched = (self.world.observe(), self.generation)
+            watched = (self.world.observe(), self.generation, self.world.foreign_writes)
             if self.world.now >= self._next or watched != self._known:
                 self._known = watched
                 self.pass_once()
@@ -126,11 +127,13 @@ class Operator:
         self.events += events_of(state, decided.state)
 
     def _write(self, seen: Observation, decided: Next, judgement: Judgement | None) -> None:
-        view = View(self.spec, decided.state, seen, judgement, self.world.now, acts=decided.act)
+        kept = left_alone(seen, mends=decided.mends)
+        acts = decided.act and ROUTE not in kept
+        view = View(self.spec, decided.state, seen, judgement, self.world.now, acts=acts)
         status = status_of(view, self.generation, self.status)
         wanted = desired(self.spec, decided.state, seen, self.world.now)
         if decided.order is WriteOrder.ROUTE_FIRST and decided.act:
-            self._write_route(wanted)
+            self._write_route(wanted, kept)
         if is_due(self.status, status, None, self.world.now):
             self._before_write("status")
             self.status = RolloutStatus.model_validate(status.to_dict())
@@ -138,7 +141,7 @@ class Operator:
             assert self._is_remembered(decided.state), "a state did not survive the status"
         self._answer(seen, decided)
         if decided.act:
-            self._act(wanted, decided)
+            self._act(wanted, decided, kept)
 
     def _answer(self, seen: Observation, decided: Next) -> None:
         answer = decided.state.last_command
@@ -152,18 +155,21 @@ class Operator:
             state = replace(state, hold=None)  # seen anew on every pass
         return replace(self.state, sequence=state.sequence) == state
 
-    def _act(self, wanted: Desired, decided: Next) -> None:
+    def _act(self, wanted: Desired, decided: Next, kept: Set[str]) -> None:
+        for name in [name for name in self.world.edited if name != ROUTE and name not in kept]:
+            self._before_write(name)
+            self.world.put_object_back(name)
         for manifest in (*wanted.foundations, *wanted.workloads):
             self._apply(manifest)
         if decided.order is WriteOrder.STATUS_FIRST:
-            self._write_route(wanted)
+            self._write_route(wanted, kept)
         for manifest in wanted.scale_downs:
             self._apply(manifest)
         for reference in wanted.deletions:
             self.world.delete(reference.kind, reference.name)
 
-    def _write_route(self, wanted: Desired) -> None:
-        if not wanted.route.changed:
+    def _write_route(self, wanted: Desired, kept: Set[str]) -> None:
+        if not wanted.route.changed or ROUTE in kept:
             return
         self._before_write("route")
         self.oracle.route_written(wanted.route.intent, self.state)

@@ -20,6 +20,7 @@ from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import (
     Acknowledgement,
     BaselineSeen,
+    ForeignEdit,
     FrozenRevision,
     Observation,
     Pod,
@@ -29,12 +30,15 @@ from chaffinch.domain.observation import (
     RouterSeen,
 )
 from chaffinch.domain.route import RouteIntent, RouteOrder, StoredRoute
+from chaffinch.domain.router_edits import route_object
 from chaffinch.routing.route import Arm
 from scenarios.engines import Behaviour, LivePod
 from scenarios.evidence import arm
+from scenarios.writers import OtherWriter
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ROLLOUT = RolloutIdentity("llm", "chat", "uid-of-chat")
+ROUTE = route_object(ROLLOUT)
 LEAVING = timedelta(seconds=15)
 ACKNOWLEDGED_AFTER = timedelta(seconds=3)
 BLOCK_SECONDS = 10
@@ -71,6 +75,7 @@ class World:
     room: int = 100
     never_leaves: set[str] = field(default_factory=set)
     commands: list[Command] = field(default_factory=list)
+    other_writer: OtherWriter | None = None
 
     now: datetime = START
     frozen: dict[str, FrozenRevision] = field(default_factory=dict)
@@ -80,6 +85,9 @@ class World:
     route: StoredRoute | None = None
     in_force: StoredRoute | None = None
     route_written: datetime = START
+    edited: dict[str, ForeignEdit] = field(default_factory=dict)
+    foreign_writes: int = 0
+    put_back: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
     hindered: set[str] = field(default_factory=set)
     unready_until: dict[str, datetime] = field(default_factory=dict)
@@ -102,9 +110,26 @@ class World:
         self.pods = [pod for pod in self.pods if not self._has_left(pod)]
         for revision in {pod.revision for pod in self.pods if pod.failed is not None}:
             self._resize(revision)
+        if self.other_writer is not None:
+            self._overwrite(self.other_writer)
         late = self.now >= self.route_written + ACKNOWLEDGED_AFTER
         if self.route is not None and late and not self.routers_stuck and not self._refused(self.route):
             self.in_force = self.route
+
+    def _overwrite(self, writer: OtherWriter) -> None:
+        """Let somebody else change an object of the router, if it is time and it is not as they want it."""
+        if not writer.is_due(self.now) or writer.object in self.edited:
+            return
+        self.edited[writer.object] = ForeignEdit(writer.object, writer.name)
+        self.foreign_writes += 1
+        if writer.object == ROUTE and self.route is not None:
+            self.route = writer.other_route(self.route, self.now)
+            self.route_written = self.now
+
+    def put_object_back(self, name: str) -> None:
+        """Let the operator write an object of the router that somebody else has changed."""
+        del self.edited[name]
+        self.put_back[name] += 1
 
     def _has_left(self, pod: LivePod) -> bool:
         """Say whether a pod that was told to end has ended, as pods do but those of a dead node."""
@@ -208,6 +233,8 @@ class World:
         assert order.resource_version == version, "the route was written by someone else"
         epoch = max(epoch, order.epoch)
         self.route = StoredRoute(epoch, order.sequence, f"v{epoch}.{order.sequence}", order.intent)
+        if ROUTE in self.edited:
+            self.put_object_back(ROUTE)
         self.route_written = self.now
 
     def delete(self, kind: str, name: str) -> None:
@@ -237,6 +264,7 @@ class World:
             probes=tuple(self._probe(each) for each in self.probes.values()),
             baseline=self.baseline,
             taken=self.taken,
+            edited=tuple(self.edited.values()),
             problems=self.problems,
             commands=tuple(each for each in self.commands if each.uid not in self.answers),
         )

@@ -48,6 +48,62 @@ def dropped(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str) ->
     )
 
 
+def managers_of(live: Mapping[str, Any], path: Sequence[str]) -> list[str]:
+    """Return the managers that the server has recorded for a field, the newest first.
+
+    Args:
+        live: What is there.
+        path: Names of the field and of those that it is in.
+    """
+    return [manager for manager, fields in _recorded(live) if _is_at(path, fields)]
+
+
+def others_in(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str) -> list[str]:
+    """Return who else has given a leaf of ``wanted`` another value, the newest first.
+
+    Args:
+        live: What is there.
+        wanted: What shall be there.
+        manager: Who is not meant.
+    """
+    return [other for other, fields in _recorded(live) if other != manager and _differs(live, wanted, fields)]
+
+
+def _recorded(live: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    entries = live["metadata"].get("managedFields") or ()
+    newest_first = sorted(entries, key=lambda entry: str(entry.get("time", "")), reverse=True)
+    return [(str(entry.get("manager", "")), entry.get("fieldsV1") or {}) for entry in newest_first]
+
+
+def _is_at(path: Sequence[str], fields: Mapping[str, Any]) -> bool:
+    for name in path:
+        if f"f:{name}" not in fields:
+            return False
+        fields = fields[f"f:{name}"]
+    return True
+
+
+def _differs(live: object, wanted: object, fields: Mapping[str, Any]) -> bool:
+    """Say whether a value at one of these fields is another than wanted; what is not wanted is not ours."""
+    if not fields or set(fields) == {"."}:
+        return not covers(live, wanted)
+    return any(
+        _differs(_at(live, step), _at(wanted, step), below)
+        for step, below in fields.items()
+        if _at(wanted, step) is not None
+    )
+
+
+def _at(value: object, step: str) -> object:
+    """Follow one step of a ``fieldsV1`` path; None if it leads nowhere."""
+    kind, _, text = step.partition(":")
+    if kind == "f":
+        return value.get(text) if isinstance(value, Mapping) else None
+    if kind == "k":
+        return next((item for item in _items(value) if _matches(item, json.loads(text))), None)
+    return None
+
+
 def _covers_items(live: Sequence[object], wanted: Sequence[object]) -> bool:
     key = next((key for key in _ITEM_KEYS if wanted and all(_keyed(item, key) for item in wanted)), None)
     if key is None:

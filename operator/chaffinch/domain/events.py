@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
 from chaffinch.domain.state import COMMANDED, Candidate, RolloutState
-from chaffinch.domain.wording import moment, percent, step_title
+from chaffinch.domain.wording import fight_for_router, moment, percent, step_title
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,15 @@ def _held(before: RolloutState, after: RolloutState) -> Iterator[Event]:
         yield normal(Reason.STEPPING, "Resume", f"{old.reason} is over")
 
 
+def _fought(before: RolloutState, after: RolloutState) -> Iterator[Event]:
+    """Tell of a fight for the router between attempts; during one it is what the attempt is held for."""
+    old, new = before.router_fight, after.router_fight
+    if new is not None and old is None and after.candidate is None:
+        yield warning(Reason.ROUTE_FIGHT, "Hold", fight_for_router(new))
+    if new is None and old is not None and before.candidate is None:
+        yield normal(Reason.AS_EXPECTED, "Resume", f"{Reason.ROUTE_FIGHT} is over")
+
+
 def _paused(before: RolloutState, after: RolloutState) -> Iterator[Event]:
     old = before.candidate.paused if before.candidate else None
     new = after.candidate.paused if after.candidate else None
@@ -133,6 +142,7 @@ _SOURCES: tuple[Callable[[RolloutState, RolloutState], Iterator[Event]], ...] = 
     _step_entered,
     _weight_changed,
     _held,
+    _fought,
     _paused,
     _decided,
     _ended,

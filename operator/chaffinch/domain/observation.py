@@ -159,6 +159,19 @@ class RouterSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignEdit:
+    """An object of the router that somebody else has changed or deleted.
+
+    Attributes:
+        object: ``Kind/name``.
+        by: The field manager that did it, if the object tells; an object that is gone does not.
+    """
+
+    object: str
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeSeen:
     """One LoadProbe of this rollout.
 
@@ -232,6 +245,7 @@ class Observation:
             names); None if none is named.
         evidence: The answer to :func:`chaffinch.domain.machine.evidence_needed`; None if nothing was asked.
         taken: ``Kind/name`` of children whose names belong to someone else.
+        edited: What others have changed of the router's objects, and is not put back yet.
         problems: What could not be read, in our own words; a pass with one of these decides nothing.
         refusal: Why the last pass could not make a child, if so. It is tried again in each pass.
         commands: Commands for this rollout that have not been answered, the oldest first.
@@ -244,6 +258,7 @@ class Observation:
     baseline: BaselineSeen | None = None
     evidence: Evidence | NoEvidence | None = None
     taken: tuple[str, ...] = ()
+    edited: tuple[ForeignEdit, ...] = ()
     problems: tuple[str, ...] = ()
     refusal: WriteRefusal | None = None
     commands: tuple[Command, ...] = ()

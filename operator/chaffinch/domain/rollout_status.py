@@ -19,6 +19,7 @@ from chaffinch.domain.state import Candidate, RolloutState, WarmUp
 from chaffinch.domain.status_codec import (
     last_command_status,
     progress_status,
+    router_edits_status,
     step_status,
     warm_pods_status,
 )
@@ -57,6 +58,7 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
             "last_command": last_command_status(state.last_command),
             "failed_revisions": state.failed,
             "traffic": _traffic(view),
+            "router_edits": router_edits_status(state.router_edits),
             "objectives": _objectives(before, view),
             "baseline": _baseline(before, state),
             "conditions": conditions,

@@ -147,6 +147,25 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class RouterEdits:
+    """What others have lately changed of the router's objects.
+
+    Attributes:
+        count: How many times in a row it was put back.
+        at: When it was put back last.
+        object: ``Kind/name`` of what was changed last.
+        by: The field manager that did it, if that is known.
+        fight_since: Since when it is a fight: nothing is put back any more but to see whether it is over.
+    """
+
+    count: int
+    at: datetime
+    object: str
+    by: str | None = None
+    fight_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LastAttempt:
     """How the last attempt ended. It keeps its revision from starting again by itself.
 
@@ -183,6 +202,7 @@ class RolloutState:
         last_command: The command that was answered last; it is not carried out twice.
         failed: Revisions that are not tried again by themselves, oldest first, at most 10.
         sequence: The highest route sequence that was seen.
+        router_edits: What others have lately changed of the router's objects, if they have.
     """
 
     stage: RolloutStage = RolloutStage.IDLE
@@ -194,8 +214,15 @@ class RolloutState:
     last_command: AnsweredCommand | None = None
     failed: tuple[str, ...] = ()
     sequence: int = 0
+    router_edits: RouterEdits | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether this is the state of a rollout that nobody has looked at (or whose status was lost)."""
         return self.stable is None and self.candidate is None and self.attempts == 0
+
+    @property
+    def router_fight(self) -> RouterEdits | None:
+        """The fight for the router's objects, if there is one."""
+        edits = self.router_edits
+        return edits if edits is not None and edits.fight_since is not None else None

@@ -33,6 +33,7 @@ from chaffinch.domain.state import (
     LastAttempt,
     Pause,
     RolloutState,
+    RouterEdits,
     StableRevision,
     StepState,
     WarmPod,
@@ -72,6 +73,7 @@ def _state(status: api.RolloutStatus) -> RolloutState:
         last_command=_last_command(status.last_command) if status.last_command else None,
         failed=status.failed_revisions,
         sequence=status.traffic.sequence if status.traffic else 0,
+        router_edits=_router_edits(status.router_edits) if status.router_edits else None,
     )
 
 
@@ -158,6 +160,10 @@ def _last_attempt(last: api.LastAttempt) -> LastAttempt:
     )
 
 
+def _router_edits(edits: api.RouterEditsStatus) -> RouterEdits:
+    return RouterEdits(edits.count, edits.at, edits.object, edits.by, edits.fight_since)
+
+
 def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepStatus:
     """Return what a status remembers of the step that a candidate is in; figures for people come on top."""
     judge = step.judge.to_json()
@@ -206,6 +212,11 @@ def progress_status(
 def last_command_status(last: AnsweredCommand | None) -> LastCommand | None:
     """Return what a status remembers of the command that was answered last."""
     return None if last is None else LastCommand(**asdict(last))
+
+
+def router_edits_status(edits: RouterEdits | None) -> api.RouterEditsStatus | None:
+    """Return what a status remembers of changes that others made."""
+    return None if edits is None else api.RouterEditsStatus(**asdict(edits))
 
 
 def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[api.WarmPod, ...]:

@@ -26,6 +26,8 @@ class Timing:
             for its next attempt.
         load_retry: How long a load probe that came to nothing is waited with before it is run again;
             twice as long for each further one.
+        router_edits: How often in a row what others change of the router's objects is put back (a count).
+        router_quiet: How long they have to leave them alone until that is forgotten.
         moment: How long pods may be not Ready, in the same container, before a step's clock starts anew.
         active: Longest pause between two passes while something is in progress.
         idle: Longest pause between two passes otherwise.
@@ -40,6 +42,8 @@ class Timing:
     drain: float = 300
     retry: float = 300
     load_retry: float = 30
+    router_edits: int = 5
+    router_quiet: float = 900
     moment: float = 10
     active: float = 5
     idle: float = 60

@@ -11,7 +11,7 @@ from datetime import datetime
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
-from chaffinch.domain.state import Candidate, RolloutState
+from chaffinch.domain.state import Candidate, RolloutState, RouterEdits
 
 LONGEST = 512
 DO_NOTHING = "Do: nothing."
@@ -79,6 +79,12 @@ def next_step(candidate: Candidate) -> str:
     approved = step is not None and isinstance(steps[step.index], ApprovalStep)
     what = steps[index].name if index < len(steps) else "promotion"
     return f"Next: {what} on {'approval' if approved else 'pass'}"
+
+
+def fight_for_router(fight: RouterEdits) -> str:
+    """Say who fights for which object of the router."""
+    by = f"by {fight.by}" if fight.by else "by somebody else"
+    return f"{fight.object} is changed {by} again and again; it was put back {fight.count} times"
 
 
 def until(at: datetime | None) -> str:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaffinch.adapters.cluster import is_as_wanted
 from chaffinch.domain.desired import ObjectReference
+from chaffinch.domain.observation import ForeignEdit
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError, kind_of
+from chaffinch.runtime.foreign_edits import AsWanted
 from chaffinch.runtime.reading import controller_uid
 
 _CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
@@ -35,6 +38,7 @@ class Children:
         self._clock = clock
         self._recheck_seconds = recheck_seconds
         self._verified: dict[Address, tuple[Manifest, float]] = {}
+        self._as_wanted = AsWanted()
 
     async def survey(
         self, manifests: Sequence[Manifest], known: Mapping[Address, Manifest]
@@ -54,11 +58,28 @@ class Children:
         live: dict[Address, Manifest] = {}
         for manifest in manifests:
             found = None if self._is_verified(manifest) else await self._find(manifest, known)
-            if found is not None:
-                live[address_of(manifest)] = found
+            if found is None:
+                continue
+            live[address_of(manifest)] = found
+            # Noted here, and not only by make(): a pass that fails before that need not ask for it again.
+            if controller_uid(found) == controller_uid(manifest) and is_as_wanted(found, manifest):
+                self._note(manifest)
         wanted = {address_of(manifest): controller_uid(manifest) for manifest in manifests}
         foreign = [address for address, found in live.items() if controller_uid(found) != wanted[address]]
         return live, tuple(f"{kind}/{name}" for kind, name in foreign)
+
+    def edited(
+        self, manifests: Sequence[Manifest], live: Mapping[Address, Manifest]
+    ) -> tuple[ForeignEdit, ...]:
+        """Return what others have changed or deleted.
+
+        Args:
+            manifests: What should be.
+            live: From :meth:`survey`.
+        """
+        looked_at = [manifest for manifest in manifests if not self._is_verified(manifest)]
+        edits = (self._as_wanted.edit(one, live.get(address_of(one))) for one in looked_at)
+        return tuple(edit for edit in edits if edit is not None)
 
     async def make(self, manifests: Sequence[Manifest], live: Mapping[Address, Manifest]) -> None:
         """Write what is not as wanted, in the given order.
@@ -78,8 +99,7 @@ class Children:
                 await self._cluster.apply(manifest, live=live.get(address))
             elif address not in live:
                 await self._cluster.create(manifest)
-            if address[0] not in _NEVER_VERIFIED:
-                self._verified[address] = (manifest, self._clock.monotonic())
+            self._note(manifest)
 
     async def delete(self, references: Sequence[ObjectReference], namespace: str, owner: str) -> None:
         """Delete objects that are ours; others, and absent ones, are left alone.
@@ -98,6 +118,13 @@ class Children:
                 continue
             if controller_uid(found) == owner and "deletionTimestamp" not in found["metadata"]:
                 await self._cluster.delete(kind, namespace, reference.name, found["metadata"]["uid"])
+
+    def _note(self, manifest: Manifest) -> None:
+        """Remember that an object is as wanted."""
+        address = address_of(manifest)
+        if address[0] not in _NEVER_VERIFIED:
+            self._verified[address] = (manifest, self._clock.monotonic())
+            self._as_wanted.note(manifest)
 
     def _is_verified(self, manifest: Manifest) -> bool:
         seen, at = self._verified.get(address_of(manifest), (None, 0.0))

@@ -17,6 +17,7 @@ from chaffinch.domain.observation import Observation
 from chaffinch.domain.plan import baseline_name_of
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.rollout_status import invalid_spec_status, status_of
+from chaffinch.domain.router_edits import left_alone, route_object
 from chaffinch.domain.state import Candidate, RolloutState
 from chaffinch.domain.timing import Timing
 from chaffinch.domain.verdict import Judgement
@@ -72,7 +73,8 @@ def decide(question: Question, seen: Observation, timing: Timing) -> Answer:
     spec, state, now = question.spec, question.state, question.now
     judgement = machine.assess(state, seen, now)
     outcome = machine.step(spec, state, seen, judgement, now, timing=timing)
-    view = View(spec, outcome.state, seen, judgement, now, acts=outcome.act)
+    writes_route = outcome.act and route_object(seen.rollout) not in left_alone(seen, mends=outcome.mends)
+    view = View(spec, outcome.state, seen, judgement, now, acts=writes_route)
     return Answer(
         judgement=judgement,
         next=outcome,

@@ -20,6 +20,7 @@ from chaffinch.domain.manifests.common import ENGINE
 from chaffinch.domain.names import COMPONENT_LABEL, ROLLOUT_LABEL, RolloutIdentity
 from chaffinch.domain.observation import (
     BaselineSeen,
+    ForeignEdit,
     FrozenRevision,
     Observation,
     ProbeSeen,
@@ -34,6 +35,7 @@ from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.runtime.baseline_reading import BaselineReader, Comparison
 from chaffinch.runtime.children import Address, address_of
 from chaffinch.runtime.commands import command_of, waiting
+from chaffinch.runtime.foreign_edits import edits_of_route
 from chaffinch.runtime.probe_status import COMPLETE, condition_of
 from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
 from chaffinch.runtime.reading import (
@@ -105,7 +107,7 @@ class Gatherer:
         found = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
         pods = [pod for pod in found if pod_of(pod).created >= made]
         revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
-        router, taken = await self._router(rollout, _of_component(pods, ROUTER))
+        router, taken, edited = await self._router(rollout, state, _of_component(pods, ROUTER))
         probes = await self._owned(Kinds.PROBE, rollout, labels)
         commands = await self._commands(rollout, state)
         seen = Observation(
@@ -115,6 +117,7 @@ class Gatherer:
             probes=tuple([await self._probe(one) for one in probes if _attempt_of(one) == attempt]),
             baseline=await self._baseline(rollout, comparison, revisions),
             taken=taken,
+            edited=edited,
             commands=tuple(command_of(body) for body in commands.values()),
         )
         outdated = tuple(one for one in probes if _attempt_of(one) <= attempt - KEPT_ATTEMPTS)
@@ -132,20 +135,22 @@ class Gatherer:
         return [one for one in found if controller_uid(one) == rollout.uid]
 
     async def _router(
-        self, rollout: RolloutIdentity, pods: Sequence[Manifest]
-    ) -> tuple[RouterSeen, tuple[str, ...]]:
+        self, rollout: RolloutIdentity, state: RolloutState, pods: Sequence[Manifest]
+    ) -> tuple[RouterSeen, tuple[str, ...], tuple[ForeignEdit, ...]]:
         name = router_name(rollout.name)
         try:
             config_map = await self._cluster.get(Kinds.CONFIG_MAP, rollout.namespace, name)
         except NotFoundError:
             config_map = None
         if config_map is not None and controller_uid(config_map) != rollout.uid:
-            return RouterSeen(), (f"{Kinds.CONFIG_MAP.kind}/{name}",)
+            return RouterSeen(), (f"{Kinds.CONFIG_MAP.kind}/{name}",), ()
         found = [pod_of(pod) for pod in pods]
         addresses = {pod.name: pod.ip for pod in found if pod.serves and pod.ip}
         said = await self._routers.acknowledgements(addresses)
         seen = tuple(RouterPod(pod.name, pod.serves, said.get(pod.name)) for pod in found)
-        return read_router(config_map, seen, rollout.uid), ()
+        # Nothing becomes stable before there is a route.
+        edited = edits_of_route(config_map, rollout, was_written=state.stable is not None)
+        return read_router(config_map, seen, rollout.uid), (), edited
 
     async def _probe(self, manifest: Manifest) -> ProbeSeen:
         status = LoadProbeStatus.model_validate(manifest.get("status") or {})

@@ -7,7 +7,7 @@ decide again: what must not repeat is in the status or in the route before it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -25,6 +25,7 @@ from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import Observation, WriteRefusal
 from chaffinch.domain.record import Move, found_by, frozen_form
 from chaffinch.domain.rollout_status import invalid_spec_status
+from chaffinch.domain.router_edits import left_alone, route_object
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.status_codec import state_of
 from chaffinch.domain.timing import Timing
@@ -46,6 +47,7 @@ from chaffinch.routing.settings import RouterSettings
 from chaffinch.runtime.children import Address, Children, address_of
 from chaffinch.runtime.commands import Replies
 from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
+from chaffinch.runtime.foreign_edits import of_router
 from chaffinch.runtime.gather import Gathered, Gatherer
 from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.logbook import Logbook
@@ -218,8 +220,11 @@ class RolloutPass:
         # Nothing may stand between a verdict and the route, not even a look at other objects.
         await self._write_route(work)
         await self._record(work)
-        live, _ = await self._children.survey(self._manifests(work), work.gathered.live)
-        await self._children.make(self._manifests(work), live)
+        manifests = self._manifests(work)
+        live, _ = await self._children.survey(manifests, work.gathered.live)
+        edits = self._children.edited(of_router(manifests), live)
+        # What others have changed is put back by the next pass, which counts it first.
+        await self._children.make(_without(manifests, {edit.object for edit in edits}), live)
         await self._clean_up(work, live)
 
     async def _act_status_first(self, work: _Work) -> _Work:
@@ -229,11 +234,24 @@ class RolloutPass:
             work = replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
             await self._record(work)
             return work
+        work = self._with_edits(work, live)
+        route_first = work.answer.next.order is WriteOrder.ROUTE_FIRST
+        if route_first:
+            await self._write_route(work)
         await self._record(work)
-        await self._children.make(self._manifests(work), live)
-        await self._write_route(work)
+        await self._children.make(_without(self._manifests(work), _left_alone(work)), live)
+        if not route_first:
+            await self._write_route(work)
         await self._clean_up(work, live)
         return work
+
+    def _with_edits(self, work: _Work, live: Mapping[Address, Manifest]) -> _Work:
+        """Return the work that knows what others have changed: the decision may be another one then."""
+        edits = self._children.edited(of_router(self._manifests(work)), live)
+        if not edits:
+            return work
+        seen = replace(work.seen, edited=(*work.seen.edited, *edits))
+        return replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
 
     async def _clean_up(self, work: _Work, live: Mapping[Address, Manifest]) -> None:
         wanted, rollout = work.answer.wanted, work.seen.rollout
@@ -252,7 +270,7 @@ class RolloutPass:
 
     async def _write_route(self, work: _Work) -> None:
         order = work.answer.wanted.route
-        if order.changed:
+        if order.changed and route_object(work.seen.rollout) not in _left_alone(work):
             await write_route(self._world.cluster, work.seen.rollout, self._world.term.epoch, order)
 
     async def _record(self, work: _Work) -> None:
@@ -304,6 +322,14 @@ def _as_it_is(manifest: Manifest, live: Mapping[Address, Manifest]) -> Manifest:
     if manifest["kind"] != Kinds.DEPLOYMENT.kind:
         return manifest
     return pinned(manifest, live.get(address_of(manifest)))
+
+
+def _left_alone(work: _Work) -> frozenset[str]:
+    return left_alone(work.seen, mends=work.answer.next.mends)
+
+
+def _without(manifests: Sequence[Manifest], objects: Set[str]) -> tuple[Manifest, ...]:
+    return tuple(one for one in manifests if "/".join(address_of(one)) not in objects)
 
 
 def _note(event: Event) -> Note:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from chaffinch.api.v1alpha1.command import CommandAction
+from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.commands import Command
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.verdict import Outcome
@@ -86,6 +87,15 @@ def _asked_for(version: int) -> Callable[[World], World]:
     return lambda world: world if world.version == version else replace(world, version=version)
 
 
+def _route_is_edited(world: World) -> World:
+    """Let somebody else give all traffic to the revision that is named last."""
+    if world.route is None or world.route is not world.ours:
+        return world
+    *others, last = world.route.intent.arms
+    arms = (*(replace(arm, weight=0) for arm in others), replace(last, weight=FULL_WEIGHT))
+    return replace(world, route=replace(world.route, intent=replace(world.route.intent, arms=arms)))
+
+
 def _status_is_lost(world: World) -> World:
     return world if world.state.is_empty else replace(world, state=RolloutState())
 
@@ -114,6 +124,7 @@ CANARY_LOST = Event("the canary is lost", _lost(_candidate, ALL))
 CANARY_CRASHES = Event("the canary crashes", _crashes)
 STABLE_LOST = Event("stable is lost", _lost(_stable, ALL))
 SILENCE = Event("routers are silent", _routers_are_silent)
+ROUTE_EDITED = Event("somebody edits the route", _route_is_edited)
 STATUS_LOST = Event("the status is lost", _status_is_lost)
 SPEC = {version: Event(f"spec v{version}", _asked_for(version)) for version in (1, 2, 3)}
 COMMANDS = {action: Event(action.value, _commanded(action)) for action in CommandAction}
@@ -135,6 +146,7 @@ EVENTS: tuple[Event, ...] = (
     *COMMANDS.values(),
     Event("Abort of another revision", _commanded(CommandAction.ABORT, wrong=True)),
     STATUS_LOST,
+    ROUTE_EDITED,
 )
 """Each with the whole pass that follows; :func:`cut_off` has those whose pass ends before its last write."""
 

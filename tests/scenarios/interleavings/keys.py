@@ -18,6 +18,7 @@ def key_of(world: World) -> Hashable:
     """Return what makes a difference of a world."""
     state, now = world.state, world.now
     hold, last, command = state.hold, state.last_attempt, world.command
+    edits = state.router_edits
     answered = state.last_command.uid if state.last_command else None
     return (
         world.version,
@@ -30,6 +31,8 @@ def key_of(world: World) -> Hashable:
         state.is_empty,
         tuple((of, _pods(of, pods, world)) for of, pods in world.pods),
         _route(world.route, now, state.attempts),
+        None if world.ours is world.route else _route(world.ours, now, state.attempts),
+        (edits.count, _age(edits.at, now), edits.fight_since is None) if edits else None,
         world.in_force is world.route or _route(world.in_force, now, state.attempts),
         world.silent,
         (command.action, command.revision, command.uid == answered) if command else None,
@@ -46,7 +49,12 @@ def told(world: World) -> str:
     if candidate is not None:
         parts = (candidate.revision, candidate.step, candidate.weight, candidate.decision, candidate.paused)
         facts.append(f"candidate {parts}")
-    facts += [f"hold {state.hold}", f"last {state.last_attempt}", f"command {world.command}"]
+    facts += [
+        f"hold {state.hold}",
+        f"edits {state.router_edits}",
+        f"last {state.last_attempt}",
+        f"command {world.command}",
+    ]
     return ", ".join(
         (*facts, f"route {weights}", f"follows {world.in_force is world.route}", f"{world.pods}")
     )

@@ -55,7 +55,7 @@ def check(before: World, after: World, of: Pass) -> None:
 
 def _a_route(before: World, after: World) -> None:
     assert after.route is not None
-    intent, old = after.route.intent, before.route.intent if before.route else None
+    intent, old = after.route.intent, before.ours.intent if before.ours else None
     _require(sum(arm.weight for arm in intent.arms) in {0, 10_000}, "the weights add up")
     for arm in intent.arms:
         had = old.weight_of(arm.revision) if old else 0
@@ -73,7 +73,7 @@ def _a_route(before: World, after: World) -> None:
 
 def _a_rise(world: World, revision: str, weight: int) -> None:
     """Check what is recorded when a candidate gets more traffic (I3)."""
-    state, stored = world.state, world.route
+    state, stored = world.state, world.ours
     if state.stable is None:
         return
     candidate = state.candidate

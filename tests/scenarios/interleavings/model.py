@@ -20,6 +20,7 @@ from chaffinch.domain.manifests.engine import frozen_revision
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import (
     Acknowledgement,
+    ForeignEdit,
     FrozenRevision,
     Observation,
     Pod,
@@ -29,6 +30,7 @@ from chaffinch.domain.observation import (
 )
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteIntent, StoredRoute
+from chaffinch.domain.router_edits import route_object
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.timing import Timing
 from chaffinch.domain.verdict import EvidenceReason, Judgement, JudgeState, Outcome
@@ -39,7 +41,15 @@ EPOCH = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TICK = 10
 ROLLOUT = RolloutIdentity("llm", "chat", "uid-of-chat")
 TIMING = Timing(
-    crash_loop_restarts=3, image_pull=10, acknowledgement=10, agents_lost=10, drain=10, retry=10, moment=5
+    crash_loop_restarts=3,
+    image_pull=10,
+    acknowledgement=10,
+    agents_lost=10,
+    drain=10,
+    retry=10,
+    router_edits=2,
+    router_quiet=10,
+    moment=5,
 )
 CRASHED = 3
 SIGN_OFF = "sign-off"
@@ -151,6 +161,7 @@ class World:
         state: What the stored status remembers.
         pods: Pods by revision; one that is missing has no Deployment.
         route: The stored route.
+        ours: The route that the operator wrote last; the stored one may be somebody else's.
         in_force: The route that the router has.
         silent: Whether the router cannot be asked.
         verdict: What the judge says in the pass that follows; None: nothing is measured.
@@ -165,6 +176,7 @@ class World:
     state: RolloutState = field(default_factory=RolloutState)
     pods: tuple[tuple[str, Pods], ...] = ()
     route: StoredRoute | None = None
+    ours: StoredRoute | None = None
     in_force: StoredRoute | None = None
     silent: bool = False
     verdict: Outcome | None = None
@@ -209,7 +221,12 @@ class World:
         )
         router = RouterPod("router", ready=self.route is not None, acknowledgement=self._acknowledgement())
         commands = () if self.command is None else (self.command,)
-        return Observation(ROLLOUT, revisions, RouterSeen((router,), self.route), commands=commands)
+        return Observation(
+            ROLLOUT, revisions, RouterSeen((router,), self.route), edited=self._edited(), commands=commands
+        )
+
+    def _edited(self) -> tuple[ForeignEdit, ...]:
+        return () if self.route is self.ours else (ForeignEdit(route_object(ROLLOUT), "gitops"),)
 
     def _acknowledgement(self) -> Acknowledgement | None:
         given = self.in_force

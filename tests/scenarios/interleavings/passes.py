@@ -9,8 +9,9 @@ from typing import Any
 from chaffinch.domain.desired import Desired, desired
 from chaffinch.domain.machine import Next, WriteOrder, step
 from chaffinch.domain.route import StoredRoute
+from chaffinch.domain.router_edits import left_alone, route_object
 from chaffinch.domain.verdict import Judgement
-from scenarios.interleavings.model import TIMING, ModelPod, World
+from scenarios.interleavings.model import ROLLOUT, TIMING, ModelPod, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ def _write_status(world: World, of: Pass) -> World:
 
 def _write_route(world: World, of: Pass) -> World:
     order = of.wanted.route
-    if not order.changed:
+    alone = left_alone(of.before.observe(), mends=of.decided.mends)
+    if not order.changed or route_object(ROLLOUT) in alone:
         return world
     stored = StoredRoute(1, order.sequence, f"v{order.sequence}", order.intent)
-    return replace(world, route=stored)
+    return replace(world, route=stored, ours=stored)
 
 
 def _sized(manifest: dict[str, Any]) -> Write:

@@ -20,6 +20,7 @@ from scenarios.interleavings.events import (
     FOLLOW,
     PASS,
     READY,
+    ROUTE_EDITED,
     SILENCE,
     SPEC,
     STABLE_LOST,
@@ -116,6 +117,10 @@ THEMES: dict[str, tuple[Size, Sequence[Event]]] = {
         (*PROGRESS, *(COMMANDS[each] for each in (PAUSE, RESUME, APPROVE))),
     ),
     "edits": (NARROW, (*PROGRESS, SPEC[1], SPEC[3])),
+    "edits of the route": (
+        NARROW,
+        (PASS, TIME, READY, FOLLOW, TIME_PASSES, ROUTE_EDITED, COMMANDS[RETRY]),
+    ),
     "lost status": (NARROW, (*PROGRESS, STATUS_LOST, SPEC[1])),
 }
 """What is mixed with the usual course of things, six events deep; all of it at once goes less deep."""

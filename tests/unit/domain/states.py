@@ -26,6 +26,7 @@ from chaffinch.domain.state import (
     LastAttempt,
     Pause,
     RolloutState,
+    RouterEdits,
     StableRevision,
     StepState,
     WarmPod,
@@ -67,6 +68,13 @@ WAITING = replace(
     ),
 )
 HELD = replace(STEPPING, hold=Hold("NoData", NOW, NOW + timedelta(minutes=30), "no block has matured"))
+FIGHT = RouterEdits(5, NOW, "ConfigMap/chat-router", "gitops", NOW)
+FOUGHT = replace(
+    STEPPING,
+    candidate=replace(AT_CANARY, weight=0, step=StepState(1, NOW)),
+    hold=Hold("RouteFight", NOW, None, "ConfigMap/chat-router is changed by gitops again and again"),
+    router_edits=FIGHT,
+)
 OVERDUE = replace(STEPPING, hold=Hold("NoData", NOW, NOW - timedelta(minutes=1), "no block has matured"))
 BAKING = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(3, NOW, NOW), weight=10_000))
 PROMOTING = replace(

@@ -12,6 +12,8 @@ from unit.domain.states import (
     AT_CANARY,
     CANDIDATE,
     DEPLOYING,
+    FIGHT,
+    FOUGHT,
     HEALTHY,
     HELD,
     NEW,
@@ -43,6 +45,8 @@ REFUSAL = AnsweredCommand(
     reason="NothingToDo",
     message="Nothing is being rolled out.",
 )
+CONTESTED = replace(HEALTHY, router_edits=FIGHT)
+FOUGHT_TEXT = "ConfigMap/chat-router is changed by gitops again and again"
 STABLE_NOW = replace(IDLE, stable=StableRevision(NEW, NOW), attempts=2, last_attempt=PROMOTED)
 
 
@@ -57,6 +61,14 @@ STABLE_NOW = replace(IDLE, stable=StableRevision(NEW, NOW), attempts=2, last_att
             normal("Stepping", "SetWeight", f"{NEW} gets 5% of the traffic, Step 2/5 canary-5"),
         ),
         (STEPPING, PASSED, normal("Sufficient", "PassStep", f"Step 2/5 canary-5 passed, {NEW}")),
+        (ENTERING, FOUGHT, warning("RouteFight", "Hold", FOUGHT_TEXT)),
+        (
+            FOUGHT,
+            replace(FOUGHT, hold=None, router_edits=None),
+            normal("Stepping", "Resume", "RouteFight is over"),
+        ),
+        (HEALTHY, CONTESTED, warning("RouteFight", "Hold", f"{FOUGHT_TEXT}; it was put back 5 times")),
+        (CONTESTED, HEALTHY, normal("AsExpected", "Resume", "RouteFight is over")),
         (STEPPING, HELD, warning("NoData", "Hold", "no block has matured")),
         (HELD, STEPPING, normal("Stepping", "Resume", "NoData is over")),
         (

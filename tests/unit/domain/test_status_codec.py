@@ -21,6 +21,7 @@ from chaffinch.domain.state import (
     LastAttempt,
     Pause,
     RolloutState,
+    RouterEdits,
     StableRevision,
     StepState,
     WarmPod,
@@ -78,6 +79,7 @@ STEPPING = RolloutState(
         message="It is paused since 12:00:00Z.",
     ),
     failed=("bbbbbbbb",),
+    router_edits=RouterEdits(5, NOW, "ConfigMap/chat-router", "gitops", NOW + timedelta(seconds=9)),
     sequence=1,
 )
 DEPLOYING_FIRST = RolloutState(

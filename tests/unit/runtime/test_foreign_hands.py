@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -180,5 +181,74 @@ def test_load_probes_of_attempts_that_are_long_over_are_deleted() -> None:
         shop.cluster.put({**shop.body, "status": {**shop.status, "attempts": 9}})
         await shop.look()
         assert {key[2] for key in shop.cluster.objects if key[0] == "LoadProbe"} == {"a5", "a9", "users-own"}
+
+    run(story())
+
+
+@pytest.mark.parametrize("kind", ["Service", "Deployment", "PodDisruptionBudget"])
+def test_a_deleted_object_of_the_router_is_put_back_five_times_and_then_left(kind: str) -> None:
+    name = NAME if kind == "Service" else f"{NAME}-router"
+
+    async def story() -> None:
+        shop = await healthy()
+        await shop.look()
+        before = shop.cluster.writes()[f"apply {kind}"]
+        for _ in range(7):
+            await asyncio.sleep(301)  # what is not watched is looked at again after five minutes
+            shop.cluster.objects.pop((kind, NAMESPACE, name), None)
+            await shop.look()
+        assert shop.cluster.writes()[f"apply {kind}"] - before == 5
+        assert shop.condition("Stalled") == ("True", "RouteFight")
+        assert shop.status["routerEdits"]["object"] == f"{kind}/{name}"
+        assert [note.reason for note in shop.recorder.notes].count("RouteFight") == 1
+        shop.cluster.requests.clear()
+        await shop.look()
+        assert shop.cluster.writes() == {}
+
+    run(story())
+
+
+def test_a_route_that_is_deleted_again_and_again_is_put_back_five_times() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        shop.cluster.requests.clear()
+        for _ in range(8):
+            await asyncio.sleep(2)
+            shop.cluster.objects.pop(("ConfigMap", NAMESPACE, f"{NAME}-router"), None)
+            shop.restart()
+            await shop.look()
+        assert shop.cluster.writes()["create ConfigMap"] == 5
+        assert shop.condition("Stalled") == ("True", "RouteFight")
+
+    run(story())
+
+
+def test_what_the_operator_wants_otherwise_than_before_is_no_edit_of_somebody_else() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        for replicas in range(3, 12):
+            shop.world = replace(shop.world, router=replace(shop.world.router, replicas=replicas))
+            shop.restart()
+            await shop.look()
+            await shop.look()
+        assert "routerEdits" not in shop.status
+        assert shop.cluster.read(Kinds.DEPLOYMENT, NAMESPACE, f"{NAME}-router")["spec"]["replicas"] == 11
+
+    run(story())
+
+
+def test_the_last_time_that_the_service_is_put_back_the_canary_loses_its_weight() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        stable = shop.status["stable"]["revision"]
+        await shop.look()
+        for rounds in range(1, 7):
+            await asyncio.sleep(5)
+            shop.cluster.objects.pop(("Service", NAMESPACE, NAME), None)
+            await shop.look()
+            assert (("Service", NAMESPACE, NAME) in shop.cluster.objects) is (rounds <= 5)
+            assert (shop.weights == {stable: 10_000}) is (rounds >= 5)
+        assert shop.condition("Stalled") == ("True", "RouteFight")
+        assert shop.pods(shop.status["candidate"]["revision"])
 
     run(story())

@@ -68,6 +68,10 @@ class Reason(_Explained):
         "The status is gone, and the router's ConfigMap that would restore it is missing or broken.",
     )
     NAME_TAKEN = "NameTaken", "An object with the name of a child exists and belongs to someone else."
+    ROUTE_FIGHT = (
+        "RouteFight",
+        "Somebody else changes the router's objects again and again; they are left as they are.",
+    )
     REVISION_PREVIOUSLY_FAILED = (
         "RevisionPreviouslyFailed",
         "This revision failed before and is not tried again by itself.",

@@ -70,6 +70,13 @@ REMEDIES: Mapping[Reason, str] = {
     Reason.NAME_TAKEN: (
         "Delete or rename the object that the message names, or rename the rollout. Nothing was written."
     ),
+    Reason.ROUTE_FIGHT: (
+        "Stop whoever writes the object that the message names: a GitOps tool that has it in its "
+        "repository, an autoscaler, a script (`kubectl get OBJECT -o yaml --show-managed-fields` tells "
+        "when). Then `kubectl chaffinch retry NAME`; without that it is put back once after 15 minutes, "
+        "and the rollout goes on when it has been left alone for another 15. Until then check where users "
+        "are: `kubectl chaffinch get NAME`."
+    ),
     Reason.REVISION_PREVIOUSLY_FAILED: (
         "Change the spec, or `kubectl chaffinch retry NAME` if the cause was not in the revision."
     ),

@@ -338,6 +338,21 @@ class LastAttempt(StatusModel):
     """The evidence, in words."""
 
 
+class RouterEditsStatus(StatusModel):
+    """What others have lately changed of the router's objects."""
+
+    count: Count
+    """How many times in a row it was put back."""
+    at: Timestamp
+    """When it was put back last."""
+    object: ShortText
+    """What was changed last, as `Kind/name`."""
+    by: ShortText | None = None
+    """The field manager that changed it, if that is known."""
+    fight_since: Timestamp | None = None
+    """Since when it is left as it is, because it was changed too often."""
+
+
 class RolloutStatus(StatusModel):
     """What the operator knows of a rollout."""
 
@@ -369,6 +384,8 @@ class RolloutStatus(StatusModel):
     """Revisions that failed and are not tried again by themselves."""
     traffic: TrafficStatus | None = None
     """How the traffic is split."""
+    router_edits: RouterEditsStatus | None = None
+    """What others have lately changed of the router's objects."""
     objectives: Annotated[
         tuple[ObjectiveStatus, ...], Field(max_length=16, json_schema_extra=LIST_MAP_BY_NAME)
     ] = ()

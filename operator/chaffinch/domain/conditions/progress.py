@@ -13,6 +13,7 @@ from chaffinch.domain.machine.ending import ENVIRONMENT
 from chaffinch.domain.state import Candidate, Pause
 from chaffinch.domain.wording import (
     DO_NOTHING,
+    fight_for_router,
     moment,
     next_step,
     pods,
@@ -115,12 +116,22 @@ def _explain_probe_failed(view: View) -> tuple[str, ...]:
     return _hold(view), f"Do: look into the LoadProbe, then {view.command('retry')}"
 
 
+def _explain_fight(view: View) -> tuple[str, ...]:
+    fight = view.state.router_fight
+    if fight is None:
+        return ()
+    route = "The route may be another one than said here" if fight.object == view.route_object else ""
+    remedy = f"Do: stop whoever does that, then {view.command('retry')}"
+    return fight_for_router(fight), route, "Left as it is, and no revision is made smaller", remedy
+
+
 def _explain_routers(view: View) -> tuple[str, ...]:
     return _hold(view), "Goes on by itself when that ends. Do: look at the router's pods"
 
 
 _EXPLANATIONS: dict[str, Callable[[View], tuple[str, ...]]] = {
     Reason.NAME_TAKEN: _explain_name_taken,
+    Reason.ROUTE_FIGHT: _explain_fight,
     Reason.STATUS_LOST: _explain_status_lost,
     Reason.ROLLED_BACK: _explain_rolled_back,
     Reason.REVISION_PREVIOUSLY_FAILED: _explain_failed_before,

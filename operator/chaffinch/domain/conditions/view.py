@@ -12,6 +12,7 @@ from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.revision import revision_of
+from chaffinch.domain.router_edits import route_object
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.verdict import Judgement
 from chaffinch.domain.wording import ready_pods, where_traffic_is
@@ -51,7 +52,7 @@ class View:
         seen: What it has observed.
         judgement: What the judge said in it, if there was something to judge.
         now: The time.
-        acts: Whether the pass may write anything but the status.
+        acts: Whether the pass may write the route.
     """
 
     spec: InferenceRolloutSpec
@@ -115,6 +116,11 @@ class View:
         return f"kubectl chaffinch {action} {self.seen.rollout.name} {options}".rstrip()
 
     @property
+    def route_object(self) -> str:
+        """The route's ConfigMap, as ``Kind/name``."""
+        return route_object(self.seen.rollout)
+
+    @property
     def serving_revision(self) -> str | None:
         """The revision that carries the majority of the traffic."""
         candidate, stable = self.state.candidate, self.state.stable
@@ -132,6 +138,8 @@ class View:
         """Why a person is needed, if one is: a reason."""
         if self.seen.taken:
             return Reason.NAME_TAKEN
+        if self.state.router_fight is not None:
+            return Reason.ROUTE_FIGHT
         if self.seen.refusal is not None and not self.spec_serves:
             return self.seen.refusal.reason
         if self.is_refused:

@@ -9,6 +9,7 @@ from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.capacity import first_step
 from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import Failure, failure_at_deadline
+from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
@@ -66,6 +67,7 @@ CHECKS = (
     the_route_says_rolled_back,
     the_spec_has_moved_on,
     its_pods_cannot_work,
+    somebody_fights_for_the_router,
     its_pods_are_late,
     it_is_paused,
     its_pods_are_warm,
@@ -104,6 +106,7 @@ CHECKS_OF_FIRST = (
     it_serves_already,
     the_route_says_rolled_back,
     the_spec_has_moved_on,
+    somebody_fights_for_the_router,
     the_first_is_warm,
     the_first_is_in_trouble,
     the_warm_up_has_failed,

@@ -8,6 +8,7 @@ from datetime import timedelta
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.draining import left_over
 from chaffinch.domain.machine.ending import ENVIRONMENT
+from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.plan import plan_of
@@ -65,6 +66,7 @@ CHECKS = (
     stable_is_what_the_spec_asks_for,
     the_revision_failed_before,
     the_revision_was_rolled_back_just_now,
+    somebody_fights_for_the_router,
     the_revision_is_new,
 )
 

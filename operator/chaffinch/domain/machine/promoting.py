@@ -15,6 +15,7 @@ from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import failure_at_deadline
+from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
@@ -103,6 +104,7 @@ CHECKS = (
     the_route_says_rolled_back,
     something_newer_is_asked_for,
     the_canary_is_lost,
+    somebody_fights_for_the_router,
     pods_are_missing,
     traffic_is_not_all_its_own,
     routers_have_not_acknowledged,

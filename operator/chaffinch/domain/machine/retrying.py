@@ -8,6 +8,7 @@ from chaffinch.api.v1alpha1.reasons import CommandReason
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.commands import Command
 from chaffinch.domain.machine.answer import Answer, decided_already, done, misdirected, who
+from chaffinch.domain.machine.fighting import after_fight
 from chaffinch.domain.machine.idle import is_barred, with_new_attempt
 from chaffinch.domain.machine.probing import load_has_ended
 from chaffinch.domain.machine.situation import Situation
@@ -18,6 +19,8 @@ from chaffinch.domain.verdict import Outcome
 
 def retry(situation: Situation, command: Command) -> Answer:
     """Forget what keeps a revision from being tried, or from going on."""
+    if situation.state.router_fight is not None:
+        return _taken_up_again(situation, command)
     if situation.state.candidate is None:
         return _tried_again(situation, command)
     astray = misdirected(situation, command)
@@ -26,6 +29,16 @@ def retry(situation: Situation, command: Command) -> Answer:
     if situation.rolls_back:
         return decided_already(situation)
     return _warmed_again(situation, command) or _measured_again(situation, command) or _goes_on(situation)
+
+
+def _taken_up_again(situation: Situation, command: Command) -> Answer:
+    """Put the router's objects back: whoever gives the command says that nobody changes them any more."""
+    candidate = situation.state.candidate
+    meant = situation.revision if candidate is None else candidate.revision
+    if command.revision != meant:
+        return Answer(CommandReason.OTHER_REVISION, f"It is about {meant}, not {command.revision}")
+    message = f"The router's objects are put back {who(command)}"
+    return done(message, situation.at_once(after_fight(situation)))
 
 
 def _tried_again(situation: Situation, command: Command) -> Answer:

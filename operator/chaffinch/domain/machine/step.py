@@ -19,11 +19,13 @@ from chaffinch.domain.machine import (
     stepping,
 )
 from chaffinch.domain.machine.commanding import with_command
+from chaffinch.domain.machine.fighting import with_router_edits
 from chaffinch.domain.machine.situation import Check, Situation, first
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.machine.warming import with_warm_pods
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.revision import revision_of
+from chaffinch.domain.router_edits import may_mend
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.timing import Timing
 from chaffinch.domain.verdict import Judgement
@@ -61,8 +63,9 @@ def step(
     if found is not None:
         return found
     situation = replace(situation, state=replace(state, sequence=highest_sequence(state, seen)))
-    situation = with_warm_pods(situation)
-    return with_command(situation, first(_checks(state), situation))
+    situation = with_warm_pods(with_router_edits(situation))
+    following = with_command(situation, first(_checks(state), situation))
+    return replace(following, mends=may_mend(state.router_edits, now, situation.timing))
 
 
 def _checks(state: RolloutState) -> Sequence[Check]:

@@ -17,6 +17,7 @@ from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.machine.deploying import the_spec_has_moved_on
 from chaffinch.domain.machine.ending import missed_objective, rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.judging import SHORTEST_MAX_WAIT, earliest_end, latest_end
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
@@ -146,6 +147,7 @@ CHECKS: tuple[Check, ...] = (
     nothing_could_take_over,
     the_spec_has_moved_on,
     its_pods_keep_crashing,
+    somebody_fights_for_the_router,
     the_canary_wavers,
     the_canary_is_lost,
     the_canary_stays_away,

@@ -44,10 +44,12 @@ class Next:
         order: What to write first.
         act: False if nothing but the status may be written in this pass, because a read failed or
             a name is taken.
+        mends: Whether what others have changed of the router's objects is put back in this pass.
         requeue_after: Seconds until the next pass, at the latest.
     """
 
     state: RolloutState
     order: WriteOrder = WriteOrder.STATUS_FIRST
     act: bool = True
+    mends: bool = True
     requeue_after: float = 5

@@ -1,0 +1,96 @@
+"""Finds out what others have changed of a rollout's objects, and who, from what the API server records.
+
+The API server records for each field which client has set it last. An object that differs from what is wanted
+because the operator wants something else than before has no other client recorded where it differs. A field
+that was removed, and an object that was deleted, leave no trace; they tell of somebody else only if this very
+process had found or made them as they are wanted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+
+from chaffinch.adapters.cluster import FIELD_MANAGER
+from chaffinch.adapters.leaves import covers, managers_of, others_in
+from chaffinch.domain.names import COMPONENT_LABEL, RolloutIdentity
+from chaffinch.domain.observation import ForeignEdit
+from chaffinch.domain.router_edits import route_object
+from chaffinch.ports.cluster import Kinds, Manifest
+from chaffinch.routing.envoy import COMPONENT as ROUTER
+from chaffinch.routing.route import ROUTE_KEY
+
+Address = tuple[str, str]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,62}")
+"""What is shown of another client's name; it may give itself any."""
+
+
+class AsWanted:
+    """What this process has found or made as it is wanted; kept as digests, for there are many rollouts."""
+
+    def __init__(self) -> None:
+        self._digests: dict[Address, bytes] = {}
+
+    def note(self, manifest: Manifest) -> None:
+        """Remember that an object is as a manifest wants it."""
+        self._digests[_address(manifest)] = _digest(manifest)
+
+    def edit(self, manifest: Manifest, live: Manifest | None) -> ForeignEdit | None:
+        """Return what somebody else has done to an object, if that can be told; remember it if it is right.
+
+        Args:
+            manifest: What is wanted.
+            live: What is there; None if nothing is.
+        """
+        if live is not None and covers(live, manifest):
+            self.note(manifest)
+            return None
+        by = None if live is None else _shown(others_in(live, manifest, FIELD_MANAGER))
+        was_right = self._digests.get(_address(manifest)) == _digest(manifest)
+        return ForeignEdit("/".join(_address(manifest)), by) if by or was_right else None
+
+
+def edits_of_route(
+    config_map: Manifest | None, rollout: RolloutIdentity, *, was_written: bool
+) -> tuple[ForeignEdit, ...]:
+    """Return what somebody else has done to the route, if it was not the operator that wrote what is there.
+
+    Args:
+        config_map: What holds it; None if nothing does.
+        rollout: Whose it is.
+        was_written: Whether there must have been one.
+    """
+    if config_map is None:
+        return (ForeignEdit(route_object(rollout)),) if was_written else ()
+    writers = managers_of(config_map, ("data", ROUTE_KEY))
+    if FIELD_MANAGER in writers or not config_map["metadata"].get("managedFields"):
+        return ()
+    return (ForeignEdit(route_object(rollout), _shown(writers)),)
+
+
+def of_router(manifests: Sequence[Manifest]) -> list[Manifest]:
+    """Return the objects that lead requests: those of the router, and the Services of revisions."""
+    return [
+        one
+        for one in manifests
+        if one["kind"] == Kinds.SERVICE.kind or one["metadata"]["labels"].get(COMPONENT_LABEL) == ROUTER
+    ]
+
+
+def _address(manifest: Manifest) -> Address:
+    return manifest["kind"], manifest["metadata"]["name"]
+
+
+def _digest(manifest: Manifest) -> bytes:
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).digest()[:8]
+
+
+def _shown(managers: Sequence[str]) -> str | None:
+    """Return the newest manager by a name that can be shown."""
+    if not managers:
+        return None
+    return managers[0] if _NAME.fullmatch(managers[0]) else "a client without a proper name"
