@@ -22,6 +22,8 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from itertools import chain
 
 from chaffinch.domain.grid import BUCKET_COUNT, EDGE_COUNT, EDGES_SECONDS, OVERFLOW, Histogram
 
@@ -40,6 +42,8 @@ CHECKSUM = "chaffinch_router_block_checksum"
 
 _LABELS = {REQUESTS: "outcome", **{f"{metric}_bucket": "le" for metric in (TTFT, E2E, LEFT)}}
 _LARGEST_EXACT = 2**53  # counts travel as floating-point numbers
+_MOST_FORMS = 256  # of so many pairs of edges the form of a vector is kept
+_TOO_MANY = "the vector holds series that it should not"
 
 
 class Outcome(StrEnum):
@@ -106,9 +110,9 @@ class LatencyCounts:
         """Refuse counts that are not cumulative."""
         if len(self.edges) != len(self.counts):
             raise BrokenVectorError("a latency needs one count per edge")
-        if any(a >= b for a, b in zip((-1, *self.edges), (*self.edges, EDGE_COUNT), strict=True)):
+        if not _rises((0, *self.edges, EDGE_COUNT - 1)) or len(set(self.edges)) < len(self.edges):
             raise BrokenVectorError("the edges of a latency must be rising indices of the grid")
-        if any(a > b for a, b in zip((0, *self.counts), (*self.counts, self.total), strict=True)):
+        if not _rises((0, *self.counts, self.total)):
             raise BrokenVectorError("the counts of a latency must rise with its edges, up to the total")
 
     @classmethod
@@ -142,12 +146,6 @@ class Series:
     label: str
     value: str
     count: int
-
-    @property
-    def text(self) -> str:
-        """The series as it stands in the canonical text."""
-        labels = f'{{{self.label}="{self.value}"}}' if self.label else ""
-        return f"{self.metric}{labels}={self.count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,18 +187,25 @@ class BlockVector:
 
     def series(self) -> Iterator[Series]:
         """Yield every counted series in canonical order."""
-        for outcome, count in zip(Outcome, self.requests, strict=True):
-            yield Series(REQUESTS, "outcome", outcome.value, count)
-        for metric, latency in ((TTFT, self.ttft), (E2E, self.e2e), (LEFT, self.left)):
-            for edge, count in zip(latency.edges, latency.counts, strict=True):
-                yield Series(f"{metric}_bucket", "le", le_text(edge), count)
-            yield Series(f"{metric}_bucket", "le", "+Inf", latency.total)
-            yield Series(f"{metric}_count", "", "", latency.total)
+        names = _names(self.ttft.edges, self.e2e.edges)
+        for (metric, label, value), count in zip(names, self._counts(), strict=True):
+            yield Series(metric, label, value, count)
+
+    def canonical_text(self) -> str:
+        """Return the text that the checksum is made of."""
+        form = _canonical_form(self.ttft.edges, self.e2e.edges)
+        return form % (self.first_block, self.block, *self._counts())
 
     def checksum(self) -> int:
         """Return the CRC-32 of the canonical text."""
-        body = ";".join(series.text for series in self.series())
-        return zlib.crc32(f"{self.first_block}|{self.block}|{body}".encode())
+        return zlib.crc32(self.canonical_text().encode())
+
+    def _counts(self) -> tuple[int, ...]:
+        latencies = (self.ttft, self.e2e, self.left)
+        return (
+            *self.requests,
+            *chain.from_iterable((*each.counts, each.total, each.total) for each in latencies),
+        )
 
     def encode(self) -> tuple[Series, ...]:
         """Return all series to export: the counted ones, then both block indices and the checksum."""
@@ -219,6 +224,25 @@ def le_text(edge: int) -> str:
     the last bit. Prometheus keeps such a text as it is.
     """
     return f"{EDGES_SECONDS[edge]:.9g}"
+
+
+@lru_cache(maxsize=_MOST_FORMS)
+def _names(ttft: tuple[int, ...], e2e: tuple[int, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Return metric, own label and its value of each counted series, in canonical order."""
+    names = [(REQUESTS, "outcome", outcome.value) for outcome in Outcome]
+    for metric, edges in ((TTFT, ttft), (E2E, e2e), (LEFT, ttft)):
+        names += [(f"{metric}_bucket", "le", text) for text in (*map(le_text, edges), "+Inf")]
+        names.append((f"{metric}_count", "", ""))
+    return tuple(names)
+
+
+@lru_cache(maxsize=_MOST_FORMS)
+def _canonical_form(ttft: tuple[int, ...], e2e: tuple[int, ...]) -> str:
+    """Return the canonical text of all vectors with these edges, with ``%d`` for each number."""
+    texts = (
+        f'{metric}{{{label}="{value}"}}' if label else metric for metric, label, value in _names(ttft, e2e)
+    )
+    return "%d|%d|" + ";".join(f"{text}=%d" for text in texts)
 
 
 _EDGE_OF_LE = {le_text(edge): edge for edge in range(EDGE_COUNT)}
@@ -240,39 +264,68 @@ def decode(samples: Mapping[tuple[str, str], float]) -> BlockVector:
         BrokenVectorError: If a series is missing, unknown or no whole number, if the counts cannot
             be, or if the checksum does not hold.
     """
-    counts = {key: _whole(value) for key, value in samples.items()}
+    counts: dict[str, dict[str, int]] = {}
+    for (metric, label), value in samples.items():
+        counts.setdefault(metric, {})[label] = _whole(value)
     try:
         vector = BlockVector(
-            first_block=counts.pop((FIRST_BLOCK_ID, "")),
-            block=counts.pop((BLOCK_ID, "")),
-            requests=tuple(counts.pop((REQUESTS, outcome.value)) for outcome in Outcome),
+            first_block=_pop_single(counts, FIRST_BLOCK_ID),
+            block=_pop_single(counts, BLOCK_ID),
+            requests=_pop_requests(counts),
             ttft=_pop_latency(counts, TTFT),
             e2e=_pop_latency(counts, E2E),
             left=_pop_latency(counts, LEFT),
         )
-        checksum = counts.pop((CHECKSUM, ""))
+        checksum = _pop_single(counts, CHECKSUM)
     except KeyError as missing:
         raise BrokenVectorError(f"the vector lacks the series {missing.args[0]}") from None
     if counts:
-        raise BrokenVectorError("the vector holds series that it should not")
+        raise BrokenVectorError(_TOO_MANY)
     if checksum != vector.checksum():
         raise BrokenVectorError("the vector's checksum does not hold: samples of different scrapes are mixed")
     return vector
 
 
-def _pop_latency(counts: dict[tuple[str, str], int], metric: str) -> LatencyCounts:
-    bucket = f"{metric}_bucket"
-    total = counts.pop((f"{metric}_count", ""))
-    if counts.pop((bucket, "+Inf")) != total:
+def _pop_single(counts: dict[str, dict[str, int]], metric: str) -> int:
+    values = counts.pop(metric)
+    if values.keys() != {""}:
+        raise BrokenVectorError(_TOO_MANY)
+    return values[""]
+
+
+def _pop_requests(counts: dict[str, dict[str, int]]) -> tuple[int, ...]:
+    values = counts.pop(REQUESTS)
+    if len(values) > len(Outcome):
+        raise BrokenVectorError(_TOO_MANY)
+    return tuple(values[outcome.value] for outcome in Outcome)
+
+
+def _pop_latency(vector: dict[str, dict[str, int]], metric: str) -> LatencyCounts:
+    total, buckets = _pop_single(vector, f"{metric}_count"), vector.pop(f"{metric}_bucket")
+    if buckets.pop("+Inf") != total:
         raise BrokenVectorError("a latency's last bucket must hold all of its counts")
-    texts = [value for name, value in counts if name == bucket]
-    if any(text not in _EDGE_OF_LE for text in texts):
-        raise BrokenVectorError("a latency has an edge that is not on the grid")
-    edges = sorted(_EDGE_OF_LE[text] for text in texts)
-    return LatencyCounts(tuple(edges), tuple(counts.pop((bucket, le_text(edge))) for edge in edges), total)
+    try:
+        rising = sorted([(_EDGE_OF_LE[text], count) for text, count in buckets.items()])
+    except KeyError:
+        raise BrokenVectorError("a latency has an edge that is not on the grid") from None
+    edges, counts = tuple([edge for edge, _ in rising]), tuple([count for _, count in rising])
+    return LatencyCounts(_one_of_each(edges), counts, total)
+
+
+@lru_cache(maxsize=_MOST_FORMS)
+def _one_of_each(edges: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the first of all equal edges: hundreds of vectors are kept, and nearly all have the same."""
+    return edges
+
+
+def _rises(numbers: tuple[int, ...]) -> bool:
+    """Tell whether no number is less than the one before it."""
+    return sorted(numbers) == list(numbers)
 
 
 def _whole(value: float) -> int:
+    if type(value) is int and 0 <= value <= _LARGEST_EXACT:
+        return value
     # NaN fails the comparison; infinities fail the bound.
     if not 0 <= value <= _LARGEST_EXACT or value != int(value):
         raise BrokenVectorError("a count must be a finite whole number of 0 or more")

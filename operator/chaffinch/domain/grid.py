@@ -74,7 +74,7 @@ class Histogram:
         """Refuse counts that are not on the grid."""
         if len(self.counts) != BUCKET_COUNT:
             raise ValueError(f"a histogram has {BUCKET_COUNT} buckets, not {len(self.counts)}")
-        if any(count < 0 for count in self.counts):
+        if min(self.counts) < 0:
             raise ValueError("a histogram cannot hold a negative count")
 
     @classmethod

@@ -13,12 +13,13 @@ so what it counts at later edges is no latency.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from operator import sub
 
 from chaffinch.domain.block_vector import (
     BLOCK_SECONDS,
@@ -33,9 +34,13 @@ from chaffinch.domain.block_vector import (
 )
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, Problem
 from chaffinch.domain.grid import EDGES_SECONDS
-from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError
+from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window
 
-_UP_TO_HORIZON = range(bisect_right(EDGES_SECONDS, HORIZON_SECONDS))
+_NEWEST = 2
+_HORIZON = bisect_right(EDGES_SECONDS, HORIZON_SECONDS)
+"""The first edge beyond the horizon."""
+
+NOT_YET_COUNTED = "no router has counted the step's first block yet"
 
 Snapshot = Mapping[str, BlockVector]
 """The vectors of one scrape of one agent, by revision."""
@@ -112,13 +117,18 @@ def evidence_of(
     found = [_span(starts.get(agent), scrapes, first_block) for agent, scrapes in ends.items()]
     spans = [span for span in found if span is not None]
     if not spans:
-        raise UnusableReplyError(Problem.NO_DATA, "no router has counted the step's first block yet")
+        raise UnusableReplyError(Problem.NO_DATA, NOT_YET_COUNTED)
     newest = min(_counted_to(span.end) for span in spans)
     return Evidence(
         candidate=_arm(spans, arms.candidate),
         control=None if arms.stable is None else _arm(spans, arms.stable),
         until=datetime.fromtimestamp(0, UTC) + timedelta(seconds=(newest + 1) * BLOCK_SECONDS),
     )
+
+
+def newest_of(scrapes: Scrapes, window: Window) -> Scrapes:
+    """Return the newest scrapes of one agent in a window: of two it can be seen that no counter went down."""
+    return {at: scrapes[at] for at in sorted(scrapes)[-_NEWEST:] if at >= window.start * 1000}
 
 
 def scrapes_of(series: Iterable[CountSeries], revisions: frozenset[str]) -> dict[str, Scrapes]:
@@ -129,16 +139,21 @@ def scrapes_of(series: Iterable[CountSeries], revisions: frozenset[str]) -> dict
             about, or one counter of one scrape is there twice.
     """
     samples: dict[str, dict[int, dict[str, Samples]]] = {}
-    for one in series:
-        metric, revision, agent = (one.labels.get(name, "") for name in ("__name__", "revision", "agent"))
+    for labels, counted in series:
+        metric, revision, agent = (
+            labels.get("__name__", ""),
+            labels.get("revision", ""),
+            labels.get("agent", ""),
+        )
         if not agent or revision not in revisions:
             raise UnusableReplyError(Problem.UNAVAILABLE, "the reply holds a series that was not asked for")
-        key = (metric, one.labels.get(own_label(metric), ""))
-        for at, value in one.samples:
-            vector = samples.setdefault(agent, {}).setdefault(at, {}).setdefault(revision, {})
+        key = (metric, labels.get(own_label(metric), ""))
+        by_time = samples.setdefault(agent, {})
+        for at, count in counted:
+            vector = by_time.setdefault(at, {}).setdefault(revision, {})
             if key in vector:
                 raise UnusableReplyError(Problem.UNAVAILABLE, "the reply holds one counter of one time twice")
-            vector[key] = value
+            vector[key] = count
     return {agent: _whole(by_time, revisions) for agent, by_time in samples.items()}
 
 
@@ -227,20 +242,27 @@ def _counted(span: _Span, revision: str, pick: Callable[[BlockVector], LatencyCo
 
 def _difference(after: LatencyCounts, before: LatencyCounts) -> LatencyCounts:
     """Subtract at the edges that both have: a new route may have changed them."""
-    shared = sorted(set(after.edges) & set(before.edges))
-    less = zip(_at(after, shared), _at(before, shared), strict=True)
-    return LatencyCounts(tuple(shared), tuple(a - b for a, b in less), after.total - before.total)
+    shared = _shared([after, before])
+    less = map(sub, _at(after, shared), _at(before, shared))
+    return LatencyCounts(shared, tuple(less), after.total - before.total)
 
 
 def _total(parts: list[LatencyCounts]) -> LatencyCounts:
     """Add up at the edges that all of them have, and that can be believed."""
-    shared = sorted(set(_UP_TO_HORIZON).intersection(*(part.edges for part in parts)))
+    shared = _shared(parts)
+    shared = shared[: bisect_left(shared, _HORIZON)]
     columns = zip(*(_at(part, shared) for part in parts), strict=True)
-    return LatencyCounts(
-        tuple(shared), tuple(sum(column) for column in columns), sum(part.total for part in parts)
-    )
+    return LatencyCounts(shared, tuple(map(sum, columns)), sum(part.total for part in parts))
 
 
-def _at(latency: LatencyCounts, edges: Iterable[int]) -> list[int]:
+def _shared(parts: list[LatencyCounts]) -> tuple[int, ...]:
+    """Return the edges that all of them have; nearly always they have the same."""
+    different = {part.edges for part in parts}
+    return different.pop() if len(different) == 1 else tuple(sorted(set.intersection(*map(set, different))))
+
+
+def _at(latency: LatencyCounts, edges: tuple[int, ...]) -> Sequence[int]:
+    if latency.edges == edges:
+        return latency.counts
     counts = dict(zip(latency.edges, latency.counts, strict=True))
     return [counts[edge] for edge in edges]

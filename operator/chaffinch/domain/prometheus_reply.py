@@ -3,20 +3,25 @@
 A reply is whole, or it is no evidence: one value that is not a count spoils all of it, for a series
 that was made whole by leaving something out would say what nobody measured. Every refusal has a
 fixed text of our own; not a byte of the reply is repeated in it.
+
+A reply has thousands of series, and reading them is most of what an operator with many canaries does. So
+they are checked column by column, all labels, all times, all counts, in loops of the interpreter's own.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
+from typing import Any, NamedTuple
 
 from chaffinch.domain.evidence import NoEvidence, Problem
 from chaffinch.domain.numbers import count
 
 MOST_SERIES = 50_000
+_PARTS = {"metric", "values"}
 _SLACK_SECONDS = 1.0
 
 
@@ -45,8 +50,7 @@ class Window:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class CountSeries:
+class CountSeries(NamedTuple):
     """One series as it was scraped.
 
     Attributes:
@@ -69,11 +73,11 @@ def read_matrix(body: bytes, window: Window) -> tuple[CountSeries, ...]:
         UnusableReplyError: If the reply is an error or has warnings, is no matrix of counts, holds a
             series twice, two samples of one time, or samples from outside the window.
     """
-    result = _result(_object(body))
-    series = tuple(_series(entry, window) for entry in result)
-    if len({frozenset(one.labels.items()) for one in series}) != len(series):
+    labels, values = _columns(_result(_object(body)))
+    samples = _samples(values, window)
+    if len(set(map(frozenset, map(dict.items, labels)))) != len(labels):
         raise _broken("the reply holds one series twice")
-    return series
+    return tuple(map(CountSeries, labels, samples))
 
 
 def _object(body: bytes) -> Mapping[str, object]:
@@ -106,36 +110,63 @@ def _result(reply: Mapping[str, object]) -> list[object]:
     return result
 
 
-def _series(entry: object, window: Window) -> CountSeries:
-    if not isinstance(entry, dict) or set(entry) != {"metric", "values"}:
+def _columns(result: list[object]) -> tuple[list[dict[str, str]], list[list[object]]]:
+    """Return the labels and the values of all series."""
+    entries = [entry for entry in result if isinstance(entry, dict) and entry.keys() == _PARTS]
+    if len(entries) != len(result):
         raise _broken("a series of the reply is not labels and values")
-    labels, values = entry["metric"], entry["values"]
-    if not isinstance(labels, dict) or not all(isinstance(value, str) for value in labels.values()):
+    labels, values = [entry["metric"] for entry in entries], [entry["values"] for entry in entries]
+    if not (_are(dict, labels) and _are(str, chain.from_iterable(map(dict.values, labels)))):
         raise _broken("a series of the reply has labels that are no texts")
-    if not isinstance(values, list) or not values:
+    if not (_are(list, values) and all(values)):
         raise _broken("a series of the reply has no samples")
-    samples = tuple(_sample(value, window) for value in values)
-    if any(a[0] >= b[0] for a, b in pairwise(samples)):
-        raise _broken("a series of the reply has two samples of one time, or not in order")
-    return CountSeries(labels, samples)
+    return labels, values
 
 
-def _sample(value: object, window: Window) -> tuple[int, int]:
-    if not isinstance(value, list) or len(value) != 2:
+def _samples(values: list[list[object]], window: Window) -> list[tuple[tuple[int, int], ...]]:
+    """Return the samples of all series: time in Unix milliseconds and count."""
+    pairs = [pair for pair in chain.from_iterable(values) if isinstance(pair, list) and len(pair) == 2]
+    if len(pairs) != sum(map(len, values)):
         raise _broken("a sample of the reply is not a time and a value")
-    seconds = value[0]
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+    times, counts = _times([at for at, _ in pairs], window), _counts([text for _, text in pairs])
+    each = zip(times, counts, strict=True)
+    samples = [tuple(islice(each, len(some))) for some in values]
+    if any(a[0] >= b[0] for some in samples if len(some) > 1 for a, b in pairwise(some)):
+        raise _broken("a series of the reply has two samples of one time, or not in order")
+    return samples
+
+
+def _times(times: list[Any], window: Window) -> list[int]:
+    if not _are((int, float), times):
+        raise _broken("a sample of the reply has no time")
+    known = {seconds: _milliseconds(seconds, window) for seconds in set(times)}
+    return [known[seconds] for seconds in times]
+
+
+def _milliseconds(seconds: float, window: Window) -> int:
+    if not math.isfinite(seconds):
         raise _broken("a sample of the reply has no time")
     if seconds < window.start - _SLACK_SECONDS:
         raise UnusableReplyError(Problem.STALE_DATA, "a sample of the reply is older than what was asked for")
     if seconds > window.end + _SLACK_SECONDS:
         raise _broken("a sample of the reply is newer than what was asked for")
+    return round(seconds * 1000)
+
+
+def _counts(texts: list[object]) -> list[int]:
     try:
-        return round(seconds * 1000), count(value[1])
-    except ValueError:
+        # Of thousands of texts a few dozen are different, and equal counts are one object then.
+        known = {text: count(text) for text in set(texts)}
+    except (ValueError, TypeError):  # of what is no text, some cannot be in a set
         raise _broken(
             "a sample of the reply is not a count (NaN, infinite, negative or fractional)"
         ) from None
+    return [known[text] for text in texts]
+
+
+def _are(types: type | tuple[type, ...], values: Iterable[object]) -> bool:
+    """Tell whether all values are of exactly these types; a bool is no int."""
+    return set(map(type, values)) <= set(types if isinstance(types, tuple) else (types,))
 
 
 def _broken(text: str) -> UnusableReplyError:

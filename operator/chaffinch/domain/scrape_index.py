@@ -7,12 +7,9 @@ agent was scraped and what it had counted by then, and so whether there is anyth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from chaffinch.domain.prometheus_reply import CountSeries, Window
-
-SCRAPES = 2
-"""How many scrapes of each agent are needed: should one be torn, the other may be whole."""
 
 Blocks = Mapping[str, Mapping[str, int]]
 """The newest block that was counted, by agent and revision."""
@@ -20,13 +17,14 @@ Blocks = Mapping[str, Mapping[str, int]]
 _MARGIN_SECONDS = 0.5  # a range selector leaves out its left end, or not, by version
 
 
-def newest_scrapes(index: Iterable[CountSeries]) -> Window | None:
-    """Return the span of the newest scrapes of every agent, or None of no agent.
+def newest_scrapes(index: Iterable[CountSeries], agents: Collection[str]) -> Window | None:
+    """Return the span of the newest scrape of each of some agents, or None of no agent.
 
     Args:
         index: The block index of all vectors.
+        agents: Whose scrapes.
     """
-    return _span(sorted(by_time)[-SCRAPES:] for by_time in _blocks(index).values())
+    return _span([max(by_time) for agent, by_time in _blocks(index).items() if agent in agents])
 
 
 def newest_blocks(index: Iterable[CountSeries]) -> Blocks:
@@ -38,22 +36,24 @@ def newest_blocks(index: Iterable[CountSeries]) -> Blocks:
     return {agent: by_time[max(by_time)] for agent, by_time in _blocks(index).items()}
 
 
+def is_counted(blocks: Blocks, revisions: Collection[str], block: int) -> bool:
+    """Tell whether any agent has counted a block of all revisions, so that it is worth reading."""
+    return any(all(counted.get(one, -1) >= block for one in revisions) for counted in blocks.values())
+
+
 def first_scrapes(index: Iterable[CountSeries], revisions: Collection[str], block: int) -> Window | None:
-    """Return the span of every agent's first scrapes by which it had counted a block, or None of none.
+    """Return the span of every agent's first scrape by which it had counted a block, or None of none.
 
     Args:
         index: The block index of all vectors.
         revisions: The revisions that must all have counted it.
         block: The block.
     """
-    return _span(
-        sorted(
-            at
-            for at, blocks in by_time.items()
-            if all(blocks.get(revision, -1) >= block for revision in revisions)
-        )[:SCRAPES]
+    counted = (
+        [at for at, blocks in by_time.items() if all(blocks.get(one, -1) >= block for one in revisions)]
         for by_time in _blocks(index).values()
     )
+    return _span([min(times) for times in counted if times])
 
 
 def _blocks(index: Iterable[CountSeries]) -> dict[str, dict[int, dict[str, int]]]:
@@ -66,6 +66,5 @@ def _blocks(index: Iterable[CountSeries]) -> dict[str, dict[int, dict[str, int]]
     return found
 
 
-def _span(scrapes: Iterable[list[int]]) -> Window | None:
-    times = [at / 1000 for some in scrapes for at in some]
-    return Window(min(times) - _MARGIN_SECONDS, max(times)) if times else None
+def _span(times: Sequence[int]) -> Window | None:
+    return Window(min(times) / 1000 - _MARGIN_SECONDS, max(times) / 1000) if times else None

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
-from chaffinch.adapters.prometheus import Limits, PrometheusEvidence
+from chaffinch.adapters.prometheus import PrometheusEvidence
+from chaffinch.adapters.prometheus_queries import Limits
 from chaffinch.domain.block_vector import BlockVector
 from chaffinch.domain.evidence import Evidence, NoEvidence
 from chaffinch.ports.evidence import EvidenceQuestion

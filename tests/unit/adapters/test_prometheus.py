@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from aiohttp import web
 
-from chaffinch.adapters.prometheus import Limits, PrometheusEvidence, escaped, selector
+from chaffinch.adapters.prometheus import PrometheusEvidence
+from chaffinch.adapters.prometheus_queries import Limits, escaped, selector
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
 from chaffinch.domain.prometheus_reply import Window
 from chaffinch.domain.verdict import JudgeState, Level, Outcome, Plan, judge
