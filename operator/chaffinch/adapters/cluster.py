@@ -90,7 +90,7 @@ class KubernetesCluster:
         if live is not None:
             if controller_of(live) != controller_of(manifest):
                 raise NameTakenError(f"{kind.kind} {namespace}/{name} exists and belongs to somebody else")
-            if covers(live, manifest) and not dropped(live, manifest, FIELD_MANAGER):
+            if is_as_wanted(live, manifest):
                 return live
         return await self._send(
             "apply", kind, namespace, name, body=manifest, query={**_SIGNED, "force": "true"}
@@ -202,6 +202,11 @@ _WIRE: Mapping[str, tuple[str, str, str]] = {
     "delete": ("DELETE", "", "application/json"),
 }
 """Verb: HTTP method, what follows the object's path, content type."""
+
+
+def is_as_wanted(live: Manifest, manifest: Manifest) -> bool:
+    """Say whether an object has the fields of a manifest, and none that an earlier one gave it."""
+    return covers(live, manifest) and not dropped(live, manifest, FIELD_MANAGER)
 
 
 def controller_of(manifest: Manifest) -> str | None:

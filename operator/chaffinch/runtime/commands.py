@@ -21,6 +21,7 @@ from chaffinch.runtime.status import versioned_patch
 log = logging.getLogger(__name__)
 
 _LONGEST_MESSAGE = 512
+_LONGEST_PAUSE = 30.0
 
 
 def rollout_of(body: Manifest) -> str | None:
@@ -115,12 +116,23 @@ class Replies:
     def __init__(self, cluster: Cluster, metrics: Metrics) -> None:
         self._cluster = cluster
         self._metrics = metrics
-        self.owing = False
-        """Whether an answer could not be given; the next pass has to come soon. It is no failed pass."""
+        self._owing = False
+        self._failures = 0
+
+    def again_in(self, seconds: float, soon: float) -> float:
+        """Return when to look again: a pass that could not give an answer has not failed, but a person waits.
+
+        Args:
+            seconds: When the rollout itself has to be looked at again.
+            soon: When to try an answer again; each further time only after twice as long.
+        """
+        if not self._owing:
+            return seconds
+        return min(seconds, _LONGEST_PAUSE, soon * 2.0 ** min(self._failures - 1, 32))
 
     async def give(self, commands: Mapping[str, Manifest], last: AnsweredCommand | None) -> None:
         """Write the answer that the rollout's status remembers into its command, if that still waits."""
-        self.owing = False
+        self._owing = False
         if last is None or last.uid not in commands:
             return
         answer = RolloutCommandStatus(
@@ -133,6 +145,8 @@ class Replies:
     ) -> None:
         """Refuse commands for a reason that their rollout does not have to remember."""
         for body in commands:
+            if self._owing:
+                return  # one more request than is needed to know that it does not work
             work = refuse(self._cluster, body, reason, message, now)
             await self._send(body, work, CommandOutcome.REFUSED)
 
@@ -140,10 +154,12 @@ class Replies:
         try:
             await work
         except ClusterError as error:
-            self.owing = True
+            self._owing = True
+            self._failures += 1
             name = body["metadata"]["name"]
             log.warning("command %s could not be answered: %s", name, error, extra=_fields(body))
         else:
+            self._failures = 0
             self._metrics.answered(body["spec"]["action"], str(outcome))
 
 

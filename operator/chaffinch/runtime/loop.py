@@ -55,7 +55,7 @@ class Pace:
         first_backoff: Pause after the first failure; doubled by each one that follows.
         longest_backoff: Longest pause after failures.
         request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
-            20 requests a minute.
+            20 requests a minute. For very many it is twice the longest pause.
         pass_timeout: Longest time that one pass may take.
     """
 
@@ -74,7 +74,7 @@ class Pace:
             requests: How many the last pass made.
         """
         longest = min(self.longest_backoff, self.first_backoff * 2.0 ** min(failures - 1, 32))
-        price = min(self.longest_backoff, self.request_price * requests) if failures > 1 else 0.0
+        price = min(2 * self.longest_backoff, self.request_price * requests) if failures > 1 else 0.0
         return max(self.spacing, longest * (0.5 + chance / 2), price)
 
 

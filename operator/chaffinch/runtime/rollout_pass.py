@@ -154,12 +154,8 @@ class RolloutPass:
     async def _go_on(self, body: Manifest, question: Question, gathered: Gathered) -> Outcome:
         work = await self._carried_out(await self._work(body, question, gathered))
         self._publish(work)
-        again_in = self._again_in(work.answer.next.requeue_after)
+        again_in = self._replies.again_in(work.answer.next.requeue_after, self._world.timing.active)
         return Outcome(again_in, failed=bool(work.seen.problems))
-
-    def _again_in(self, seconds: float) -> float:
-        """Return when to look again: soon, if an answer could not be written that somebody waits for."""
-        return min(seconds, self._world.timing.active) if self._replies.owing else seconds
 
     async def _stand_still(
         self, gathered: Gathered, state: RolloutState, broken: InvalidSpec, now: datetime
@@ -173,7 +169,7 @@ class RolloutPass:
         leaving = state.stable is not None and bool(left_over(state, seen))
         if leaving:
             await self._children.make(scale_downs(state, seen, now, timing), gathered.live)
-        return Outcome(self._again_in(timing.active if leaving else timing.idle))
+        return Outcome(self._replies.again_in(timing.active if leaving else timing.idle, timing.active))
 
     async def _work(self, body: Manifest, question: Question, gathered: Gathered) -> _Work:
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
@@ -208,9 +204,11 @@ class RolloutPass:
                 await self._record(work)
         except tuple(_REFUSALS) as error:
             reason, remedy = _REFUSALS[type(error)]
-            self._refusal = WriteRefusal(reason, str(error), remedy)
-            note = Note(Severity.WARNING, self._refusal.reason, "Apply", self._refusal.message)
-            await self._world.recorder.record(work.body, note)
+            refusal = WriteRefusal(reason, str(error), remedy)
+            if refusal != self._refusal:
+                self._refusal = refusal
+                note = Note(Severity.WARNING, refusal.reason, "Apply", refusal.message)
+                await self._world.recorder.record(work.body, note)
             raise
         if work.answer.next.act:
             self._refusal = None

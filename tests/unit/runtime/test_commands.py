@@ -17,6 +17,7 @@ from fakes.virtual_time import START, run
 from fakes.world import NAME, NAMESPACE
 
 LATER = START + timedelta(seconds=5)
+SOON, IDLE = 5, 60
 ANSWER = AnsweredCommand(
     name="stop",
     uid="stop",
@@ -87,7 +88,7 @@ def test_the_remembered_answer_is_written_into_its_command_and_no_other() -> Non
         "at": "2026-03-01T14:00:05Z",
     }
     assert answer_to(cluster, "other") == (None, None)
-    assert not replies.owing
+    assert replies.again_in(IDLE, SOON) == IDLE
     assert _counted(metrics) == {("Abort", "Accepted"): 1}
 
 
@@ -106,13 +107,33 @@ def test_an_answer_that_cannot_be_written_is_owed_and_stops_nothing(
     replies, metrics = _replies(cluster)
     cluster.fault = lambda verb, _: UnavailableError("away") if verb == "patch" else None
     run(replies.give(commands, ANSWER))
-    assert replies.owing
+    assert replies.again_in(IDLE, SOON) == SOON
     assert [one.message for one in caplog.records] == ["command stop could not be answered: away"]
     assert _counted(metrics) == {}
     cluster.fault = lambda _, __: None
     run(replies.give(commands, ANSWER))
-    assert not replies.owing
+    assert replies.again_in(IDLE, SOON) == IDLE
     assert answer_to(cluster, "stop") == ("Accepted", "Done")
+
+
+def test_an_answer_that_can_never_be_written_is_tried_less_and_less_often_up_to_every_half_minute() -> None:
+    cluster, commands = _cluster(command("stop"))
+    replies, _ = _replies(cluster)
+    cluster.fault = lambda _, __: UnavailableError("away")
+    pauses = []
+    for _ in range(5):
+        run(replies.give(commands, ANSWER))
+        pauses.append(replies.again_in(IDLE, SOON))
+    assert pauses == [5, 10, 20, 30, 30]
+    assert replies.again_in(1, SOON) == 1, "the rollout itself waits for no answer"
+
+
+def test_of_many_refusals_that_cannot_be_written_one_is_tried() -> None:
+    cluster, commands = _cluster(*(command(f"stop-{number}") for number in range(4)))
+    replies, _ = _replies(cluster)
+    cluster.fault = lambda _, __: UnavailableError("away")
+    run(replies.refuse(commands.values(), CommandReason.INVALID_SPEC, "mend it", LATER))
+    assert cluster.writes() == {"patch RolloutCommand": 1}
 
 
 def test_a_command_that_was_changed_since_it_was_read_is_not_overwritten() -> None:
@@ -120,7 +141,7 @@ def test_a_command_that_was_changed_since_it_was_read_is_not_overwritten() -> No
     cluster.put({**command("stop"), "status": {"outcome": "Refused", "reason": "NoSuchRollout"}})
     replies, _ = _replies(cluster)
     run(replies.give(commands, ANSWER))
-    assert replies.owing
+    assert replies.again_in(IDLE, SOON) == SOON
     assert answer_to(cluster, "stop") == ("Refused", "NoSuchRollout")
 
 

@@ -37,9 +37,10 @@ def test_a_single_failure_is_tried_again_at_once_whatever_it_cost() -> None:
     assert _looks(requests=10, failures=1) == [0, 1]
 
 
-def test_from_the_second_failure_on_each_request_costs_three_seconds_up_to_the_longest_pause() -> None:
+def test_from_the_second_failure_on_each_request_costs_three_seconds_up_to_a_minute() -> None:
     assert _looks(requests=4, failures=3) == [0, 1, 13, 25]
-    assert _looks(requests=12, failures=3) == [0, 1, 31, 61]
+    assert _looks(requests=12, failures=3) == [0, 1, 37, 73]
+    assert _looks(requests=40, failures=3) == [0, 1, 61, 121]
 
 
 def test_where_the_first_request_fails_the_pause_grows_as_usual() -> None:
