@@ -40,6 +40,16 @@ def test_evidence_of_harm_rolls_back_and_says_what_was_seen(behaviour: Behaviour
     assert_v1_serves_alone(operator)
 
 
+def test_a_rollback_in_a_bake_says_that_there_was_nothing_to_compare_with() -> None:
+    operator = rolling_out(Behaviour()).run(900, until=at_step("bake"))
+    operator.world.behaviours[revision_of(operator.spec)] = Behaviour(errors=0.10)
+    operator.run(900, until=rolled_back)
+    last = operator.state.last_attempt
+    assert last is not None
+    assert last.cause == "ObjectiveFailed"
+    assert last.message.endswith(": fail, step bake, without traffic on stable to compare with")
+
+
 def test_a_failed_revision_is_not_retried_by_itself_nor_by_edits_of_another_kind() -> None:
     operator = rolling_out(Behaviour(errors=0.10)).run(900, until=rolled_back)
     operator.edit(rollout_spec(V2, replicas=5))

@@ -217,8 +217,13 @@ def _weight(view: View) -> api.WeightStatus | None:
 
 
 def _objectives(before: api.RolloutStatus, view: View) -> tuple[api.ObjectiveStatus, ...]:
-    """Return the newest figures: those of this pass, else those that are stored."""
+    """Return the newest figures: those of this pass, else those that are stored.
+
+    An attempt that has entered no step has none; those of the attempt before it are not its own.
+    """
     candidate, judgement = view.state.candidate, view.judgement
+    if candidate is not None and candidate.step is None:
+        return ()
     if judgement is None or not judgement.verdicts or candidate is None or candidate.step is None:
         return before.objectives
     return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name)

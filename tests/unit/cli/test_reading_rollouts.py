@@ -11,7 +11,7 @@ import pytest
 from chaffinch.cli import main
 from chaffinch.cli.exits import Exit
 from unit.cli.conftest import Objects
-from unit.cli.rollouts import CANDIDATE, PODS, condition, healthy, record, rolled_back, rollout
+from unit.cli.rollouts import CANDIDATE, OBJECTIVES, PODS, condition, healthy, record, rolled_back, rollout
 
 GOLDEN = Path(__file__).with_name("golden")
 ROLLOUTS, RECORDS = "inferencerollouts.chaffinch.dev", "rolloutrecords.chaffinch.dev"
@@ -47,6 +47,18 @@ def test_what_is_printed_is_what_was_agreed_on(
         golden.write_text(printed)
     assert cluster.calls()
     assert printed == golden.read_text(), "run with UPDATE_GOLDEN=1 if this is what you want"
+
+
+def test_figures_of_an_attempt_that_is_over_are_said_to_be_its_own(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = healthy("chat")
+    body["status"]["objectives"] = OBJECTIVES
+    ended = {"attempt": 3, "outcome": "Promoted", "cause": "AsExpected", "revision": CANDIDATE}
+    body["status"]["lastAttempt"] = {**ended, "at": "2026-03-01T14:07:31Z", "message": "every step passed"}
+    objects.put(ROLLOUTS, body)
+    assert main(["get", "chat"]) == Exit.OK
+    assert "objectives of attempt 3 (Promoted)" in capsys.readouterr().out
 
 
 def test_a_report_in_html_runs_nothing_and_loads_nothing(

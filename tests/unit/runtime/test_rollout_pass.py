@@ -50,6 +50,21 @@ def test_a_good_version_is_promoted_step_by_step_without_touching_a_pod_of_it() 
     run(story())
 
 
+def test_an_attempt_that_has_entered_no_step_shows_no_figures_of_the_one_before() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        shop.apply(rollout(**V2))
+        await until(shop, lambda: shop.status["phase"] == "Healthy" and bool(shop.status.get("objectives")))
+        shop.apply(rollout(engine={"image": "engine:3"}))
+        await until(shop, lambda: "candidate" in shop.status)
+        assert shop.status["rollout"]["stage"] == "Deploying"
+        assert not shop.status.get("objectives")
+        await until(shop, lambda: bool(shop.status.get("objectives")))
+        assert shop.status["objectives"][0]["step"] == "canary-20"
+
+    run(story())
+
+
 def test_a_slow_version_is_rolled_back_route_first() -> None:
     async def story() -> None:
         shop = await at_canary()

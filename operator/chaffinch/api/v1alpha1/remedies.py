@@ -96,7 +96,8 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.OBJECTIVE_FAILED: (
         "Read the objective, its value and its limit in the message and the report, and mend the "
-        "version. The revision is not tried again by itself."
+        "version. The revision is not tried again by itself. In a bake stable has no traffic to compare "
+        "with: look whether the machines were overloaded, then `kubectl chaffinch retry NAME`."
     ),
     Reason.CRASH_LOOP: (
         "`kubectl logs POD -c engine --previous` with the pod in the message; mend the image or its "

@@ -39,7 +39,7 @@ def tree(snapshot: Snapshot) -> RenderableType:
     for line in _progress(snapshot):
         root.add(line)
     if snapshot.status.objectives:
-        root.add(Group(Text("objectives"), objectives(snapshot.status.objectives)))
+        root.add(Group(_whose_objectives(snapshot), objectives(snapshot.status.objectives)))
     headline = snapshot.headline
     if headline is not None:
         root.add(Text.assemble((f"{headline.reason}: ", "bold"), headline.message))
@@ -67,6 +67,13 @@ def _title(snapshot: Snapshot) -> Text:
     if not snapshot.is_observed:
         title.append("  nobody has looked at this generation yet", "yellow")
     return title
+
+
+def _whose_objectives(snapshot: Snapshot) -> Text:
+    last = snapshot.status.last_attempt
+    if snapshot.status.rollout is not None or last is None:
+        return Text("objectives")
+    return Text(f"objectives of attempt {last.attempt} ({last.outcome})")
 
 
 def _arm(arm: Arm) -> Text:

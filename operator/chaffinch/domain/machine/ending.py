@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS, DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.strategy import BakeStep
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.route import Decision
@@ -43,12 +44,16 @@ def the_route_says_rolled_back(situation: Situation) -> Next | None:
 
 
 def missed_objective(situation: Situation) -> str | None:
-    """Say which objective is missed, at which step and by which baseline; None if evidence proves none."""
+    """Say which objective is missed, at which step and beside what; None if evidence proves none.
+
+    A bake has nothing to compare with: whoever reads of it has to know that a bad machine looks no other.
+    """
     judgement, baseline = situation.judgement, situation.candidate.plan.baseline
     if judgement is None or judgement.outcome is not Verdict.FAIL:
         return None
     held_to = f", baseline {baseline.name}" if baseline else ""
-    return f"{judgement.detail}, step {situation.step.name}{held_to}"
+    alone = ", without traffic on stable to compare with" if isinstance(situation.step, BakeStep) else ""
+    return f"{judgement.detail}, step {situation.step.name}{held_to}{alone}"
 
 
 def rolled_back_by(situation: Situation, decision: Decision) -> RolloutState:
