@@ -173,13 +173,13 @@ class ProbePass:
         load: ProbeProfileSpec | WarmUp | None = seen.spec.warm_up
         if load is None:
             load = await find_profile(self._cluster, seen.namespace, seen.spec.profile or "")
-            check_fit(load, target.spec)
+            check_fit(load, target.max_model_len)
         return plan_of(
             load,
             probe_uid=seen.uid,
             attempt=seen.attempt,
             targets=target.urls,
-            model=target.spec.model.name,
+            model=target.model,
         )
 
     async def _follow(self, seen: _Seen, job: Manifest) -> None:

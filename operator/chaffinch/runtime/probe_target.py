@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_profile, parse_rollout
+from chaffinch.api.v1alpha1.names import revision_name
+from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_profile
 from chaffinch.api.v1alpha1.probe import CANDIDATE, STABLE, ProbeTarget
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
-from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.domain.manifests.common import ENGINE, ENGINE_PORT
 from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABEL
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
 from chaffinch.probe.plan import prompt_mix
-from chaffinch.runtime.reading import controller_uid, pod_of
+from chaffinch.runtime.reading import controller_uid, frozen_revision_of, pod_of
 
 
 class NotYetError(Exception):
@@ -33,15 +34,15 @@ class Target:
     """Whom to measure.
 
     Attributes:
-        rollout: The rollout object.
-        spec: Its spec.
         revision: The revision that the target stands for now.
+        model: The name that its engines serve the model under.
+        max_model_len: The longest prompt plus output that they take, in tokens; None if nothing limits it.
         urls: One base URL per pod.
     """
 
-    rollout: Manifest
-    spec: InferenceRolloutSpec
     revision: str
+    model: str
+    max_model_len: int | None
     urls: tuple[str, ...]
 
 
@@ -62,14 +63,14 @@ async def find_target(
     """
     try:
         rollout = await cluster.get(Kinds.ROLLOUT, namespace, target.rollout)
-        spec = parse_rollout(rollout)
     except NotFoundError:
         raise NotYetError(f"There is no rollout {target.rollout} in this namespace.") from None
-    except InvalidSpec:
-        raise NotYetError(f"The spec of rollout {target.rollout} is not valid; see its conditions.") from None
     revision = _revision(rollout, target)
     urls = await _urls(cluster, rollout, revision, target.pods)
-    return Target(rollout, spec, revision, urls[:most])
+    # Of the revision as it was frozen: the rollout's spec may ask for another one by now, or break a rule.
+    frozen = await _frozen(cluster, namespace, target.rollout, revision)
+    limit = (frozen["engine"].get("args") or {}).get("maxModelLen")
+    return Target(revision, frozen["model"]["name"], limit, urls[:most])
 
 
 async def find_profile(cluster: Cluster, namespace: str, name: str) -> ProbeProfileSpec:
@@ -91,19 +92,30 @@ async def find_profile(cluster: Cluster, namespace: str, name: str) -> ProbeProf
         raise UnusableProfileError(f"ProbeProfile {name}: {error}") from None
 
 
-def check_fit(profile: ProbeProfileSpec, spec: InferenceRolloutSpec) -> None:
+def check_fit(profile: ProbeProfileSpec, most: int | None) -> None:
     """Refuse a profile whose longest request is longer than the engine's context.
 
+    Args:
+        profile: The profile.
+        most: The engine's context in tokens; None if nothing limits it.
+
     Raises:
-        UnusableProfileError: If it is.
+        UnusableProfileError: If it is longer.
     """
-    most = spec.engine.args.max_model_len if spec.engine.args else None
     longest = max(tokens for tokens, _ in prompt_mix(profile.prompt)) + profile.output.tokens
     if most is not None and longest > most:
         raise UnusableProfileError(
             f"spec.profile: its longest request has {longest} tokens, and the engine's maxModelLen is {most};"
             " use a profile with shorter prompts."
         )
+
+
+async def _frozen(cluster: Cluster, namespace: str, rollout: str, revision: str) -> dict[str, Any]:
+    try:
+        kept = await cluster.get(Kinds.CONTROLLER_REVISION, namespace, revision_name(rollout, revision))
+    except NotFoundError:
+        raise NotYetError(f"Revision {revision} of rollout {rollout} has no ControllerRevision.") from None
+    return frozen_revision_of(kept).spec
 
 
 def _revision(rollout: Manifest, target: ProbeTarget) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from chaffinch.ports.cluster import Kinds
 from fakes.cluster import FakeCluster, Key
 from fakes.world import NAME, NAMESPACE, rollout
-from unit.runtime.benches import SMOKE, WARM_UP, bench, story
+from unit.runtime.benches import SMOKE, WARM_UP, Bench, bench, story
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,13 @@ def test_a_target_that_is_not_there_yet_is_waited_for(spec: dict[str, Any], want
         assert one.shop.cluster.writes() == before
 
     story(it())
+
+
+def frozen_of(one: Bench) -> dict[str, Any]:
+    """Return what the stable revision was frozen as."""
+    name = f"{NAME}-{one.shop.status['stable']['revision']}"
+    frozen: dict[str, Any] = one.shop.cluster.objects["ControllerRevision", NAMESPACE, name]["data"]["spec"]
+    return frozen
 
 
 def deleted(cluster: FakeCluster, key: Key) -> None:
@@ -82,11 +90,33 @@ def test_an_unknown_profile_fails_with_the_remedy() -> None:
 def test_a_profile_that_is_longer_than_the_context_fails_with_the_remedy() -> None:
     async def it() -> None:
         one = await bench(**SMOKE)
-        args = {"maxModelLen": 79}
-        one.shop.apply(rollout(engine={"image": "engine:1", "extraArgs": ["--seed=1"], "args": args}))
+        frozen_of(one)["engine"]["args"] = {"maxModelLen": 79}
         await one.look()
         assert one.condition()[1] == "ProfileDoesNotFit"
         assert "its longest request has 80 tokens, and the engine's maxModelLen is 79" in one.condition()[2]
+
+    story(it())
+
+
+def test_a_revision_is_measured_as_it_was_frozen_whatever_the_rollout_asks_for_by_now() -> None:
+    async def it() -> None:
+        one = await bench(**SMOKE)
+        one.shop.apply(rollout(model={"name": "other", "source": "example/other"}, replicas=0))
+        await one.look()
+        assert one.condition()[1] == "InProgress"
+        job = one.shop.cluster.read(Kinds.JOB, NAMESPACE, "look")
+        assert '"model":"chat"' in json.dumps(job, separators=(",", ":")).replace('\\"', '"')
+
+    story(it())
+
+
+def test_a_revision_that_nothing_tells_of_is_waited_for() -> None:
+    async def it() -> None:
+        one = await bench(**SMOKE)
+        revision = one.shop.status["stable"]["revision"]
+        del one.shop.cluster.objects["ControllerRevision", NAMESPACE, f"{NAME}-{revision}"]
+        await one.look()
+        assert one.condition()[2] == f"Revision {revision} of rollout {NAME} has no ControllerRevision."
 
     story(it())
 
