@@ -22,6 +22,7 @@ from chaffinch.domain.verdict import Judgement, Outcome
 from scenarios.world import World
 
 FEWEST_REQUESTS = 150
+FEWEST_TURNED_AWAY = 5
 
 
 def weight_allowed_by(step: ResolvedStep) -> int:
@@ -145,6 +146,11 @@ class Oracle:
         missing = [i for i in range(first, candidate.step.index) if (candidate.attempt, i) not in self.passes]
         assert not missing, f"I3: no pass is recorded of the steps {missing}"
 
+    def _storms(self, revision: str) -> bool:
+        """Say whether nodes turn away its pods: then it may be made smaller by those that are not Ready."""
+        pods = [pod for pod in self.world.pods if pod.revision == revision]
+        return sum(pod.failed is not None for pod in pods) >= FEWEST_TURNED_AWAY
+
     def applied(self, manifest: dict[str, Any], spec: InferenceRolloutSpec) -> None:
         """Check that no revision that routers send requests to is made too small (I2)."""
         if manifest["kind"] != "Deployment":
@@ -154,6 +160,8 @@ class Oracle:
             return
         carries = self.world.in_force.intent.weight_of(revision)
         enough = spec.replicas if carries else 0
+        if self._storms(revision):
+            enough = min(enough, len(self.world.serving(revision)))
         # A revision that was rolled back goes in the end, even if a router never follows.
         given_up = revision in self.rollbacks and self.world.routers_stuck
         assert wanted >= enough or given_up, f"I2: {revision} carries {carries} and gets {wanted} pods"

@@ -76,6 +76,7 @@ class World:
     never_leaves: set[str] = field(default_factory=set)
     commands: list[Command] = field(default_factory=list)
     other_writer: OtherWriter | None = None
+    turned_away_since: dict[str, datetime] = field(default_factory=dict)
 
     now: datetime = START
     frozen: dict[str, FrozenRevision] = field(default_factory=dict)
@@ -88,6 +89,7 @@ class World:
     edited: dict[str, ForeignEdit] = field(default_factory=dict)
     foreign_writes: int = 0
     put_back: Counter[str] = field(default_factory=Counter)
+    pods_made: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
     hindered: set[str] = field(default_factory=set)
     unready_until: dict[str, datetime] = field(default_factory=dict)
@@ -106,7 +108,7 @@ class World:
 
     def _live(self) -> None:
         for pod in self.pods:
-            pod.live(self.now, self.behaviour(pod.revision))
+            pod.live(self.now, self._behaviour_of(pod))
         self.pods = [pod for pod in self.pods if not self._has_left(pod)]
         for revision in {pod.revision for pod in self.pods if pod.failed is not None}:
             self._resize(revision)
@@ -115,6 +117,12 @@ class World:
         late = self.now >= self.route_written + ACKNOWLEDGED_AFTER
         if self.route is not None and late and not self.routers_stuck and not self._refused(self.route):
             self.in_force = self.route
+
+    def _behaviour_of(self, pod: LivePod) -> Behaviour:
+        """Return how a pod behaves: those of a revision that were made in time are not turned away."""
+        behaviour, since = self.behaviour(pod.revision), self.turned_away_since.get(pod.revision)
+        is_late = since is not None and pod.created >= since
+        return replace(behaviour, turned_away="UnexpectedAdmissionError") if is_late else behaviour
 
     def _overwrite(self, writer: OtherWriter) -> None:
         """Let somebody else change an object of the router, if it is time and it is not as they want it."""
@@ -189,6 +197,7 @@ class World:
             return
         for _ in range(wanted - len(present)):
             self._names += 1
+            self.pods_made[revision] += 1
             name = f"chat-{revision}-p{self._names}"
             unplaced = len(self.pods) >= self.room
             self.pods.append(LivePod(name, revision, self.now, self.now, unplaced=unplaced))
@@ -282,7 +291,9 @@ class World:
         )
 
     def _pod(self, pod: LivePod) -> Pod:
-        seen = replace(pod.seen(self.now, self.behaviour(pod.revision)), started=pod.started)
+        seen = pod.seen(self.now, self.behaviour(pod.revision))
+        if self.now > pod.started:
+            seen = replace(seen, started=pod.started)
         if pod.name in self.hindered:
             return replace(seen, ready=False, waiting="ImagePullBackOff")
         if self.now < self.unready_until.get(pod.name, START):

@@ -23,6 +23,7 @@ from chaffinch.domain.manifests.common import Manifest
 from chaffinch.domain.manifests.load_probe import step_probe, warm_up_probe
 from chaffinch.domain.names import is_warm_up_name
 from chaffinch.domain.observation import FrozenRevision, Observation
+from chaffinch.domain.pod_storms import capped
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteOrder
 from chaffinch.domain.state import Candidate, RolloutState
@@ -84,11 +85,14 @@ def desired(
         for revision in live_revisions(state)
         if (frozen := _frozen(spec, state, seen, revision)) is not None
     }
+    timing = timing or Timing()
+    sizes = capped(_sizes(spec, state, seen), state, seen, now, timing)
+    deployments = [engine.deployment(seen.rollout, rev, frozen, sizes[rev]) for rev, frozen in live.items()]
     return Desired(
         foundations=tuple(m for rev, frozen in live.items() for m in _foundations(seen, rev, frozen)),
-        workloads=(*_deployments(spec, state, seen, live), *_load_probes(state, seen)),
+        workloads=(*deployments, *_load_probes(state, seen)),
         route=route_order(spec, state, seen),
-        scale_downs=scale_downs(state, seen, now, timing or Timing()),
+        scale_downs=scale_downs(state, seen, now, timing),
         deletions=_deletions(state, seen),
     )
 
@@ -113,19 +117,15 @@ def _foundations(seen: Observation, revision: str, frozen: FrozenRevision) -> tu
     return (engine.controller_revision(seen.rollout, revision, frozen), *made)
 
 
-def _deployments(
-    spec: InferenceRolloutSpec, state: RolloutState, seen: Observation, live: dict[str, FrozenRevision]
-) -> tuple[Manifest, ...]:
+def _sizes(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> dict[str, int]:
+    """Return how many pods each revision is to have."""
     sizes: dict[str, int] = {}
     if state.stable is not None:
         attempted = state.candidate is not None
         sizes[state.stable.revision] = attempt_replicas(spec, state, seen) if attempted else spec.replicas
     if state.candidate is not None:
         sizes[state.candidate.revision] = candidate_pods(spec, state, seen)
-    return tuple(
-        engine.deployment(seen.rollout, revision, frozen, sizes[revision])
-        for revision, frozen in live.items()
-    )
+    return sizes
 
 
 def _load_probes(state: RolloutState, seen: Observation) -> tuple[Manifest, ...]:

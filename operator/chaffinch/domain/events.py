@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.domain.pod_storms import kept_revisions
 from chaffinch.domain.state import COMMANDED, Candidate, RolloutState
-from chaffinch.domain.wording import fight_for_router, moment, percent, step_title
+from chaffinch.domain.wording import fight_for_router, moment, percent, step_title, storm_of_pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,15 @@ def _fought(before: RolloutState, after: RolloutState) -> Iterator[Event]:
         yield normal(Reason.AS_EXPECTED, "Resume", f"{Reason.ROUTE_FIGHT} is over")
 
 
+def _stormed(before: RolloutState, after: RolloutState) -> Iterator[Event]:
+    for storm in after.storms:
+        if before.storm_of(storm.revision) is None:
+            yield warning(Reason.UNSCHEDULABLE, "Scale", storm_of_pods(storm))
+    for storm in before.storms:
+        if after.storm_of(storm.revision) is None and storm.revision in kept_revisions(after):
+            yield normal(Reason.SCALING, "Scale", f"nodes take the pods of {storm.revision} again")
+
+
 def _paused(before: RolloutState, after: RolloutState) -> Iterator[Event]:
     old = before.candidate.paused if before.candidate else None
     new = after.candidate.paused if after.candidate else None
@@ -143,6 +153,7 @@ _SOURCES: tuple[Callable[[RolloutState, RolloutState], Iterator[Event]], ...] = 
     _weight_changed,
     _held,
     _fought,
+    _stormed,
     _paused,
     _decided,
     _ended,

@@ -18,6 +18,7 @@ from chaffinch.domain.objectives import objectives_status
 from chaffinch.domain.state import Candidate, RolloutState, WarmUp
 from chaffinch.domain.status_codec import (
     last_command_status,
+    pod_storms_status,
     progress_status,
     router_edits_status,
     step_status,
@@ -59,6 +60,7 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
             "failed_revisions": state.failed,
             "traffic": _traffic(view),
             "router_edits": router_edits_status(state.router_edits),
+            "pod_storms": pod_storms_status(state.storms),
             "objectives": _objectives(before, view),
             "baseline": _baseline(before, state),
             "conditions": conditions,

@@ -166,6 +166,25 @@ class RouterEdits:
 
 
 @dataclass(frozen=True, slots=True)
+class PodStorm:
+    """Nodes turn away one pod of a revision after another.
+
+    Attributes:
+        revision: The revision.
+        since: Since when.
+        turned_away: How many pods were.
+        tries: How often one pod more was asked for in vain.
+        again_at: When one pod more is asked for.
+    """
+
+    revision: str
+    since: datetime
+    turned_away: int
+    tries: int
+    again_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class LastAttempt:
     """How the last attempt ended. It keeps its revision from starting again by itself.
 
@@ -203,6 +222,7 @@ class RolloutState:
         failed: Revisions that are not tried again by themselves, oldest first, at most 10.
         sequence: The highest route sequence that was seen.
         router_edits: What others have lately changed of the router's objects, if they have.
+        storms: Revisions whose pods nodes turn away one after another.
     """
 
     stage: RolloutStage = RolloutStage.IDLE
@@ -215,6 +235,7 @@ class RolloutState:
     failed: tuple[str, ...] = ()
     sequence: int = 0
     router_edits: RouterEdits | None = None
+    storms: tuple[PodStorm, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -226,3 +247,7 @@ class RolloutState:
         """The fight for the router's objects, if there is one."""
         edits = self.router_edits
         return edits if edits is not None and edits.fight_since is not None else None
+
+    def storm_of(self, revision: str) -> PodStorm | None:
+        """Return the storm that a revision is in, if it is in one."""
+        return next((storm for storm in self.storms if storm.revision == revision), None)

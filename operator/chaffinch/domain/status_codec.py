@@ -24,6 +24,7 @@ from chaffinch.api.v1alpha1.strategy import (
     Strategy,
     WarmUpStep,
 )
+from chaffinch.api.v1alpha1.surroundings import PodStormStatus, RouterEditsStatus
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.plan import AttemptPlan, FrozenBaseline
 from chaffinch.domain.route import Decision
@@ -32,6 +33,7 @@ from chaffinch.domain.state import (
     Hold,
     LastAttempt,
     Pause,
+    PodStorm,
     RolloutState,
     RouterEdits,
     StableRevision,
@@ -74,6 +76,7 @@ def _state(status: api.RolloutStatus) -> RolloutState:
         failed=status.failed_revisions,
         sequence=status.traffic.sequence if status.traffic else 0,
         router_edits=_router_edits(status.router_edits) if status.router_edits else None,
+        storms=tuple(_storm(each) for each in status.pod_storms),
     )
 
 
@@ -160,8 +163,12 @@ def _last_attempt(last: api.LastAttempt) -> LastAttempt:
     )
 
 
-def _router_edits(edits: api.RouterEditsStatus) -> RouterEdits:
+def _router_edits(edits: RouterEditsStatus) -> RouterEdits:
     return RouterEdits(edits.count, edits.at, edits.object, edits.by, edits.fight_since)
+
+
+def _storm(storm: PodStormStatus) -> PodStorm:
+    return PodStorm(storm.revision, storm.since, storm.turned_away, storm.tries, storm.again_at)
 
 
 def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepStatus:
@@ -214,9 +221,14 @@ def last_command_status(last: AnsweredCommand | None) -> LastCommand | None:
     return None if last is None else LastCommand(**asdict(last))
 
 
-def router_edits_status(edits: RouterEdits | None) -> api.RouterEditsStatus | None:
+def router_edits_status(edits: RouterEdits | None) -> RouterEditsStatus | None:
     """Return what a status remembers of changes that others made."""
-    return None if edits is None else api.RouterEditsStatus(**asdict(edits))
+    return None if edits is None else RouterEditsStatus(**asdict(edits))
+
+
+def pod_storms_status(storms: tuple[PodStorm, ...]) -> tuple[PodStormStatus, ...]:
+    """Return what a status remembers of storms of pods that nodes turn away."""
+    return tuple(PodStormStatus(**asdict(each)) for each in storms)
 
 
 def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[api.WarmPod, ...]:

@@ -17,6 +17,9 @@ class Timing:
         crash_loop_restarts: Restarts of one pod that make a crash loop (a count).
         pods_turned_away: Pods that nodes have turned away or evicted in one attempt until that is a failure
             (a count).
+        turned_away_within: How old a pod may be at most that was turned away, to count as one of a storm.
+        turned_away_retry: How long a storm is waited with before one pod more is asked for; twice as long for
+            each further one.
         image_pull: How old a pod is that still cannot pull its image when that counts as a failure.
         acknowledgement: How long routers may take to acknowledge a route before it is held against them.
         agents_lost: How long no router may answer, and nothing be measured, before a canary that has up to
@@ -36,6 +39,8 @@ class Timing:
 
     crash_loop_restarts: int = 3
     pods_turned_away: int = 5
+    turned_away_within: float = 60
+    turned_away_retry: float = 60
     image_pull: float = 30
     acknowledgement: float = 60
     agents_lost: float = 180

@@ -11,7 +11,7 @@ from datetime import datetime
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
-from chaffinch.domain.state import Candidate, RolloutState, RouterEdits
+from chaffinch.domain.state import Candidate, PodStorm, RolloutState, RouterEdits
 
 LONGEST = 512
 DO_NOTHING = "Do: nothing."
@@ -85,6 +85,12 @@ def fight_for_router(fight: RouterEdits) -> str:
     """Say who fights for which object of the router."""
     by = f"by {fight.by}" if fight.by else "by somebody else"
     return f"{fight.object} is changed {by} again and again; it was put back {fight.count} times"
+
+
+def storm_of_pods(storm: PodStorm) -> str:
+    """Say that nodes turn pods away, and when one more is asked for."""
+    what = f"nodes have turned away {storm.turned_away} pods of {storm.revision}, one after another"
+    return f"{what}; no more are asked for than nodes take, and one more at {moment(storm.again_at)}"
 
 
 def until(at: datetime | None) -> str:

@@ -20,6 +20,7 @@ from chaffinch.domain.state import (
     Hold,
     LastAttempt,
     Pause,
+    PodStorm,
     RolloutState,
     RouterEdits,
     StableRevision,
@@ -79,6 +80,7 @@ STEPPING = RolloutState(
         message="It is paused since 12:00:00Z.",
     ),
     failed=("bbbbbbbb",),
+    storms=(PodStorm("aaaaaaaa", NOW, 9, 1, NOW + timedelta(minutes=2)),),
     router_edits=RouterEdits(5, NOW, "ConfigMap/chat-router", "gitops", NOW + timedelta(seconds=9)),
     sequence=1,
 )

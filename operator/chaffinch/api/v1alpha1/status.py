@@ -27,6 +27,7 @@ from chaffinch.api.v1alpha1.common import (
     Word,
 )
 from chaffinch.api.v1alpha1.rollout import Require
+from chaffinch.api.v1alpha1.surroundings import PodStormStatus, RouterEditsStatus
 
 MAX_FAILED_REVISIONS = 10
 JUDGE_STATE_MAX_LENGTH = 8192
@@ -338,21 +339,6 @@ class LastAttempt(StatusModel):
     """The evidence, in words."""
 
 
-class RouterEditsStatus(StatusModel):
-    """What others have lately changed of the router's objects."""
-
-    count: Count
-    """How many times in a row it was put back."""
-    at: Timestamp
-    """When it was put back last."""
-    object: ShortText
-    """What was changed last, as `Kind/name`."""
-    by: ShortText | None = None
-    """The field manager that changed it, if that is known."""
-    fight_since: Timestamp | None = None
-    """Since when it is left as it is, because it was changed too often."""
-
-
 class RolloutStatus(StatusModel):
     """What the operator knows of a rollout."""
 
@@ -386,6 +372,8 @@ class RolloutStatus(StatusModel):
     """How the traffic is split."""
     router_edits: RouterEditsStatus | None = None
     """What others have lately changed of the router's objects."""
+    pod_storms: Annotated[tuple[PodStormStatus, ...], Field(max_length=2, json_schema_extra=LIST_ATOMIC)] = ()
+    """Revisions whose pods nodes turn away one after another."""
     objectives: Annotated[
         tuple[ObjectiveStatus, ...], Field(max_length=16, json_schema_extra=LIST_MAP_BY_NAME)
     ] = ()

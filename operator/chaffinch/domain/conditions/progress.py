@@ -20,6 +20,7 @@ from chaffinch.domain.wording import (
     ready_pods,
     sentences,
     step_title,
+    storm_of_pods,
     until,
 )
 
@@ -109,7 +110,12 @@ def _explain_hold(view: View) -> tuple[str, ...]:
     choice = f"or {view.command('promote')}, or {view.command('abort')}"
     if view.state.stable is None or view.state.stage is RolloutStage.PROMOTING:
         choice = "or change the spec"
-    return _hold(view), f"Goes on by itself when that ends. Do: look into it, {choice}"
+    return _hold(view), *_next_pod(view), f"Goes on by itself when that ends. Do: look into it, {choice}"
+
+
+def _next_pod(view: View) -> tuple[str, ...]:
+    """Say when nodes that turn pods away are tried again, if they do."""
+    return tuple(f"One pod is asked for at {moment(storm.again_at)}" for storm in view.state.storms)
 
 
 def _explain_probe_failed(view: View) -> tuple[str, ...]:
@@ -170,9 +176,10 @@ def _idle(view: View) -> Finding:
     wanted, there = view.spec.replicas, view.seen.revision(stable.revision).desired_replicas
     now_ready = ready_pods(view.seen, stable.revision)
     if there != wanted or now_ready != wanted:
-        return true(
-            Reason.SCALING, sentences(view.traffic, f"{now_ready} of {pods(wanted)} are ready", DO_NOTHING)
-        )
+        storm = view.state.storm_of(stable.revision)
+        why = f"{now_ready} of {pods(wanted)} are ready"
+        told = (why, DO_NOTHING) if storm is None else (why, storm_of_pods(storm), "Do: look at its nodes")
+        return true(Reason.SCALING, sentences(view.traffic, *told))
     return false(Reason.AS_EXPECTED, sentences(view.traffic, DO_NOTHING))
 
 

@@ -1,0 +1,21 @@
+"""Follows storms of pods that nodes turn away, where they do not end the attempt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaffinch.domain.capacity import attempt_replicas
+from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.pod_storms import followed, kept_revisions
+
+
+def with_pod_storms(situation: Situation) -> Situation:
+    """Return the situation with the storms of stable, of a first revision and of a promotion."""
+    state, seen = situation.state, situation.seen
+    in_attempt = state.candidate is not None
+    wanted = attempt_replicas(situation.spec, state, seen) if in_attempt else situation.spec.replicas
+    storms = [
+        followed(state.storm_of(each), seen.revision(each), wanted, situation.now, situation.timing)
+        for each in kept_revisions(state)
+    ]
+    return replace(situation, state=replace(state, storms=tuple(each for each in storms if each is not None)))

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from chaffinch.domain.names import RolloutIdentity
+from chaffinch.domain.observation import Observation, Pod, RevisionSeen
+from chaffinch.domain.pod_storms import capped, followed, kept_revisions, most_pods
+from chaffinch.domain.state import PodStorm, RolloutState
+from chaffinch.domain.timing import Timing
+from unit.domain.states import DEPLOYING, FIRST, HEALTHY, NEW, OLD, PROMOTING, ROLLING_BACK, STEPPING
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+TIMING = Timing(pods_turned_away=5, turned_away_within=60, turned_away_retry=60, moment=10)
+REVISION = "0badcafe"
+WANTED = 4
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def minutes(count: float) -> datetime:
+    return NOW + timedelta(minutes=count)
+
+
+def failed(count: int, age: float = 3) -> list[Pod]:
+    pod = Pod("", "", ago(age), failed="UnexpectedAdmissionError")
+    return [replace(pod, name=f"failed-{age}-{number}") for number in range(count)]
+
+
+def running(count: int) -> list[Pod]:
+    return [Pod(f"runs-{number}", "", ago(900), ready=True, started=ago(890)) for number in range(count)]
+
+
+def seen(*pods: list[Pod]) -> RevisionSeen:
+    return RevisionSeen(REVISION, desired_replicas=WANTED, pods=tuple(pod for some in pods for pod in some))
+
+
+def storm(again_in: float, tries: int = 0, turned_away: int = 8) -> PodStorm:
+    return PodStorm(REVISION, ago(60), turned_away, tries, NOW + timedelta(seconds=again_in))
+
+
+@pytest.mark.parametrize(
+    ("before", "children", "want"),
+    [
+        (None, seen(), None),
+        (None, seen(running(4)), None),
+        (None, seen(running(3), failed(4)), None),
+        (None, seen(running(3), failed(5)), PodStorm(REVISION, NOW, 5, 0, minutes(1))),
+        (None, seen(failed(5, age=60)), PodStorm(REVISION, NOW, 5, 0, minutes(1))),
+        (None, seen(failed(500, age=61)), None),
+        (storm(1), seen(failed(9)), storm(1)),
+        (storm(1), seen(running(4)), storm(1)),
+        (storm(-5), seen(failed(8, age=60)), storm(-5)),
+        (storm(-5), seen(running(3), failed(1, age=5)), PodStorm(REVISION, ago(60), 9, 1, minutes(2))),
+        (storm(-5, 1), seen(failed(2, age=4)), PodStorm(REVISION, ago(60), 10, 2, minutes(4))),
+        (storm(-5, 5), seen(failed(1)), PodStorm(REVISION, ago(60), 9, 6, minutes(32))),
+        (storm(-5, 9), seen(failed(1)), PodStorm(REVISION, ago(60), 9, 10, minutes(32))),
+        (storm(-5), seen(running(3)), storm(-5)),
+        (storm(-5), seen(running(4), failed(8, age=60)), None),
+    ],
+)
+def test_a_storm_begins_goes_on_and_is_over(
+    before: PodStorm | None, children: RevisionSeen, want: PodStorm | None
+) -> None:
+    assert followed(before, children, WANTED, NOW, TIMING) == want
+
+
+YOUNG = Pod("young", "", ago(9))
+
+
+@pytest.mark.parametrize(
+    ("pod", "is_taken"),
+    [
+        (YOUNG, False),
+        (replace(YOUNG, created=ago(10)), True),
+        (replace(YOUNG, started=ago(1)), True),
+        (replace(YOUNG, ready=True), True),
+        (replace(YOUNG, ready=True, terminating=True), False),
+        (replace(YOUNG, created=ago(900), failed="OutOfcpu"), False),
+    ],
+)
+def test_as_many_pods_are_asked_for_as_nodes_have_taken_and_one_more_when_it_is_time(
+    pod: Pod, is_taken: bool
+) -> None:
+    children = seen(running(2), [pod])
+    assert most_pods(storm(1), children, NOW, TIMING) == 2 + is_taken
+    assert most_pods(storm(0), children, NOW, TIMING) == 3 + is_taken
+
+
+def test_only_what_storms_is_capped_and_never_beyond_what_is_wanted() -> None:
+    observation = Observation(RolloutIdentity("llm", "chat", "uid"), (seen(running(1)),))
+    state = RolloutState(storms=(storm(1),))
+    assert capped({REVISION: 4, OLD: 4}, state, observation, NOW, TIMING) == {REVISION: 1, OLD: 4}
+    assert capped({REVISION: 0}, state, observation, NOW, TIMING) == {REVISION: 0}
+    assert capped({REVISION: 4}, RolloutState(), observation, NOW, TIMING) == {REVISION: 4}
+
+
+@pytest.mark.parametrize(
+    ("state", "want"),
+    [
+        (RolloutState(), ()),
+        (HEALTHY, (NEW,)),
+        (FIRST, (NEW,)),
+        (DEPLOYING, (OLD,)),
+        (STEPPING, (OLD,)),
+        (ROLLING_BACK, (OLD,)),
+        (PROMOTING, (OLD, NEW)),
+    ],
+)
+def test_a_canary_is_rolled_back_and_not_capped(state: RolloutState, want: tuple[str, ...]) -> None:
+    assert kept_revisions(state) == want
