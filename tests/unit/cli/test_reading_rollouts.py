@@ -146,6 +146,20 @@ def test_explain_says_what_a_rolled_back_revision_needs(
     assert told[-1] == ("you can", "kubectl chaffinch retry chat: try the revision of the spec again")
 
 
+def test_explain_says_what_ends_a_fight_for_the_router(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = healthy("chat")
+    text = "Service/chat is changed by gitops again and again."
+    body["status"]["conditions"] = [condition("Stalled", "True", "RouteFight", text)]
+    objects.put(ROLLOUTS, body)
+    assert main(["explain", "chat", "-o", "json"]) == Exit.OK
+    told = [(each["about"], each["text"]) for each in json.loads(capsys.readouterr().out)]
+    assert ("now", text) in told
+    retry = "kubectl chaffinch retry chat: put back the router's objects, nobody else writes them by now"
+    assert told[-1] == ("you can", retry)
+
+
 def test_explain_names_the_step_that_waits_for_approval(
     objects: Objects, capsys: pytest.CaptureFixture[str]
 ) -> None:

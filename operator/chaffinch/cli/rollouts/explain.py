@@ -90,6 +90,8 @@ def _untrue(snapshot: Snapshot, *kinds: ConditionType) -> Iterator[str]:
 def _commands(snapshot: Snapshot) -> Iterator[str]:
     progress, name = snapshot.status.rollout, snapshot.name
     headline = snapshot.headline
+    if headline is not None and headline.reason == Reason.ROUTE_FIGHT:
+        yield f"kubectl chaffinch retry {name}: put back the router's objects, nobody else writes them by now"
     if progress is None:
         if headline is not None and headline.reason in {
             Reason.ROLLED_BACK,
