@@ -32,6 +32,16 @@ def _answer(objects: Objects, outcome: str, message: str) -> None:
 def _made(objects: Objects, action: str) -> dict[str, Any]:
     body = objects.created(f"chat-{action}-x7k2p")
     parse_command(body)
+    assert body["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "chaffinch.dev/v1alpha1",
+            "kind": "InferenceRollout",
+            "name": "chat",
+            "uid": "u",
+            "controller": False,
+            "blockOwnerDeletion": False,
+        }
+    ]
     spec: dict[str, Any] = body["spec"]
     return spec
 

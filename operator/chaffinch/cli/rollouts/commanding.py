@@ -16,6 +16,7 @@ from chaffinch.cli.groups import Groups
 from chaffinch.cli.kubectl import Kubectl
 from chaffinch.cli.place import add_place, kubectl_of
 from chaffinch.cli.rollouts.snapshot import ROLLOUTS, Snapshot, snapshot_of
+from chaffinch.domain.names import RolloutIdentity, owner_reference
 from chaffinch.domain.revision import revision_of
 
 COMMANDS = f"rolloutcommands.{GROUP}"
@@ -96,7 +97,7 @@ def applies_to(action: CommandAction, snapshot: Snapshot) -> str:
 def manifest(
     snapshot: Snapshot, action: CommandAction, revision: str, *, by: str, options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the RolloutCommand that asks for something.
+    """Return the RolloutCommand that asks for something. It goes with its rollout, operator or not.
 
     Raises:
         CommandError: If an approval names no step and none waits.
@@ -112,9 +113,19 @@ def manifest(
     return {
         "apiVersion": API_VERSION,
         "kind": "RolloutCommand",
-        "metadata": {"generateName": f"{snapshot.name}-{action.lower()}-", "namespace": snapshot.namespace},
+        "metadata": {
+            "generateName": f"{snapshot.name}-{action.lower()}-",
+            "namespace": snapshot.namespace,
+            "ownerReferences": [_owner(snapshot)],
+        },
         "spec": {key: value for key, value in spec.items() if value is not None},
     }
+
+
+def _owner(snapshot: Snapshot) -> dict[str, object]:
+    rollout = RolloutIdentity(snapshot.namespace, snapshot.name, snapshot.body["metadata"]["uid"])
+    # A person has made it, so nobody controls it.
+    return owner_reference(rollout) | {"controller": False}
 
 
 def _step(snapshot: Snapshot, named: str | None) -> str:
