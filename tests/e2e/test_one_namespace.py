@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import oracle
-from e2e.inventory import everything, name_of
 from e2e.story import KIND, Story, begun, says
 from stage.install import NAMESPACE, OPERATOR_USER, RELEASE, install, uninstall
+from stage.inventory import everything, name_of
 from stage.kubectl import Kubectl, Object
 from stage.service import QUICK_OBJECTIVES, QUICK_STEPS, Service
 

@@ -7,6 +7,7 @@ that began: a test need not wait for blocks to pass, and what it sees does not d
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections.abc import Collection
@@ -27,6 +28,7 @@ from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
 _EDGES = tuple(range(bucket_of(0.05), bucket_of(5.0)))
 """Where routers would count, for limits of some hundred milliseconds; all edges would only cost time."""
 
+_HANGS_SECONDS = 60.0  # longer than anybody waits
 _NOBODY_LEFT = LatencyCounts(_EDGES, (0,) * len(_EDGES), 0)
 _AGENT = "scripted"
 _MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
@@ -34,7 +36,7 @@ _MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
 
 @dataclass(slots=True)
 class Script:
-    """What is counted.
+    """What is counted, and who does not do what is expected of them.
 
     Attributes:
         requests: Requests of each revision, none of which fails.
@@ -42,6 +44,10 @@ class Script:
         slow_seconds: Every latency of one that is.
         slow: The slow revisions.
         silent: No series at all: the routers have not been scraped.
+        unheard: Revisions of which nothing was counted.
+        busy: Revisions whose probe workers do not come to an end.
+        deaf: Rollouts, as ``NAMESPACE/NAME``, whose routers cannot be asked what they do.
+        unanswered: Uids of rollouts about which the Prometheus does not answer in time.
     """
 
     requests: int = 5000
@@ -49,6 +55,10 @@ class Script:
     slow_seconds: float = 2.0
     slow: Collection[str] = field(default_factory=frozenset)
     silent: bool = False
+    unheard: Collection[str] = field(default_factory=frozenset)
+    busy: Collection[str] = field(default_factory=frozenset)
+    deaf: Collection[str] = field(default_factory=frozenset)
+    unanswered: Collection[str] = field(default_factory=frozenset)
 
     def latency(self, revision: str) -> float:
         """Return the one latency of a revision."""
@@ -68,7 +78,10 @@ def query_app(script: Script) -> web.Application:
 
     async def query(request: web.Request) -> web.Response:
         form = await request.post()
-        series = [] if script.silent else _series(script, str(form["query"]), float(str(form["time"])))
+        text = str(form["query"])
+        if any(uid in text for uid in script.unanswered):
+            await asyncio.sleep(_HANGS_SECONDS)
+        series = [] if script.silent else _series(script, text, float(str(form["time"])))
         data = {"resultType": "matrix", "result": series}
         return web.json_response({"status": "success", "data": data})
 
@@ -85,6 +98,7 @@ def _series(script: Script, query: str, end: float) -> list[dict[str, Any]]:
     return [
         _one(series.metric, {**common, "revision": revision}, series.value, [at, str(series.count)])
         for revision in matchers["revision"].split("|")
+        if revision not in script.unheard
         for series in script.vector(revision, at // BLOCK_SECONDS + 1).encode()
         if series.metric in names
     ]

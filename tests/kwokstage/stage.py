@@ -85,6 +85,9 @@ class Stage:
         if address not in self._sites:
             self._sites[address] = web.TCPSite(self._in_pods, address, AGENT_PORT)
             await self._sites[address].start()
+        if "deletionTimestamp" in pod["metadata"] and pod["status"]["phase"] == "Running":
+            # As a kubelet does: a Job does not let go of a pod before its end is told.
+            self._end(pod, "Failed")
 
     def _pod(self, request: web.Request) -> Pod:
         """Return the pod that was called: the one whose address the connection came to."""
@@ -94,8 +97,10 @@ class Stage:
     async def _state(self, request: web.Request) -> web.Response:
         """Acknowledge the stored route; every arm has Ready endpoints, for the pods never waver."""
         metadata = self._pod(request)["metadata"]
-        place = f"/api/v1/namespaces/{metadata['namespace']}/configmaps"
-        stored = await self._api.get(f"{place}/{metadata['labels'][ROLLOUT_LABEL]}-router")
+        namespace, rollout = metadata["namespace"], metadata["labels"][ROLLOUT_LABEL]
+        if f"{namespace}/{rollout}" in self.script.deaf:
+            raise web.HTTPServiceUnavailable
+        stored = await self._api.get(f"/api/v1/namespaces/{namespace}/configmaps/{rollout}-router")
         if stored is None:
             raise web.HTTPServiceUnavailable
         route = json.loads(stored["data"]["route.json"])
@@ -107,14 +112,21 @@ class Stage:
 
     async def _result(self, request: web.Request) -> web.Response:
         pod = self._pod(request)
-        seconds = self.script.latency(pod["metadata"]["labels"][REVISION_LABEL])
+        revision = pod["metadata"]["labels"][REVISION_LABEL]
+        if revision in self.script.busy:
+            return web.json_response({"stage": "", "requests": 0}, status=503)
+        seconds = self.script.latency(revision)
         return web.Response(text=record_of(plan_in(pod), seconds).to_json(), content_type="application/json")
 
     async def _collected(self, request: web.Request) -> web.Response:
         """End as the worker does: its container exits with 0."""
-        metadata = self._pod(request)["metadata"]
+        self._end(self._pod(request), "Succeeded")
+        return web.Response(status=204)
+
+    def _end(self, pod: Pod, phase: str) -> None:
+        """Let a pod come to its end; nobody waits for that."""
+        metadata = pod["metadata"]
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/status"
-        ended = asyncio.create_task(self._api.merge(path, {"status": {"phase": "Succeeded"}}))
+        ended = asyncio.create_task(self._api.merge(path, {"status": {"phase": phase}}))
         self._tasks.add(ended)
         ended.add_done_callback(self._tasks.discard)
-        return web.Response(status=204)

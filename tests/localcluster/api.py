@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUT = 5.0
+_JSON = "application/json"
 _MERGE_PATCH = "application/merge-patch+json"
 _APPLY = "application/apply-patch+yaml"
 
@@ -50,6 +51,10 @@ class ApiClient:
                 return None
             raise
 
+    def create(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
+        """Create one object of the list at `path`; return it."""
+        return dict(json.loads(self._call("POST", path, json.dumps(document).encode(), _JSON)))
+
     def apply(self, path: str, document: dict[str, Any]) -> None:
         """Create or update one object by server-side apply."""
         query = "?fieldManager=localcluster&force=true"
@@ -58,6 +63,14 @@ class ApiClient:
     def merge(self, path: str, document: dict[str, Any]) -> None:
         """Change one object, or its status, by merge patch."""
         self._call("PATCH", path, json.dumps(document).encode(), _MERGE_PATCH)
+
+    def delete(self, path: str, *, propagation: str = "Background", grace_seconds: int | None = None) -> None:
+        """Ask for one object to be deleted, with its dependents before it (`Foreground`) or after it."""
+        options: dict[str, object] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        options["propagationPolicy"] = propagation
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        self._call("DELETE", path, json.dumps(options).encode(), _JSON)
 
     def _call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
         headers = {"User-Agent": "localcluster", **({"Content-Type": content_type} if body else {})}

@@ -56,8 +56,9 @@ async def test_evidence_is_whole_however_young_the_step_is(seconds: float, withi
             assert [arm.counts[bucket_of(at)] for arm, at in zip(ttft, (0.4, 0.2), strict=True)] == [700, 700]
 
 
-async def test_a_silent_script_is_no_evidence() -> None:
-    async with source(Script(silent=True)) as prometheus:
+@pytest.mark.parametrize("script", [Script(silent=True), Script(unheard={CANDIDATE})])
+async def test_nothing_counted_is_no_evidence(script: Script) -> None:
+    async with source(script) as prometheus:
         found = await prometheus.live(question(30))
     assert isinstance(found, NoEvidence)
     assert found.problem is Problem.NO_DATA
