@@ -152,10 +152,10 @@ class Playground:
 
         return eventually(look, seconds, what, holds=holds, show=_status)
 
-    def until_stable(self, service: Service) -> None:
+    def until_stable(self, service: Service, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Apply the first version and wait until it serves."""
         self.apply(service)
-        self.until(service.namespace, _is_ready, "ready")
+        self.until(service.namespace, _is_ready, "ready", meanwhile=meanwhile)
 
     def until_attempt_ends(
         self, namespace: str, attempt: int, meanwhile: Callable[[], None] = lambda: None

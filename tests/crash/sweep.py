@@ -157,8 +157,9 @@ class Lane:
     ) -> tuple[History, tuple[str, ...]]:
         """Bring a first version up and roll the next one out, under a rule; return what happened."""
         playground, proxy = self._playground, self._proxy
-        playground.until_stable(service(namespace, FIRST))
-        playground.until_quiet(proxy, namespace)
+        # A busy machine may cost an operator its Lease at any time, and so its life.
+        playground.until_stable(service(namespace, FIRST), self._operator.revive)
+        playground.until_quiet(proxy, namespace, self._operator.revive)
         before = len(proxy.journal.of_namespace(namespace))
         if rule is not None:
             proxy.script.add(rule)
