@@ -66,6 +66,8 @@ def after_fight(situation: Situation) -> RolloutState:
 def _edits(situation: Situation) -> tuple[ForeignEdit, ...]:
     """Return what has to be put back. A route that somebody wrote as it is wanted has not."""
     seen, route = situation.seen, route_object(situation.seen.rollout)
+    if not seen.edited:
+        return ()
     is_wanted = not route_order(situation.spec, situation.state, seen).changed
     return tuple(edit for edit in seen.edited if edit.object != route or not is_wanted)
 
