@@ -2,6 +2,8 @@ from typing import Any
 
 import pytest
 
+from chaffinch.api.v1alpha1.engine import MODEL_NAME_PATTERN
+from chaffinch.api.v1alpha1.formats import REMEDIES
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from unit.api.rollouts import rollout_body
 
@@ -34,7 +36,12 @@ def refusal_of(body: dict[str, Any]) -> tuple[str, str]:
         (
             rollout_body(model={"name": "chat\n", "source": "a/b"}),
             "spec.model.name",
-            r"'chat\n' is not allowed: it must match ^[A-Za-z0-9][A-Za-z0-9._/-]*$",
+            r"'chat\n' is not allowed: " + REMEDIES[MODEL_NAME_PATTERN],
+        ),
+        (
+            rollout_body(engine={"image": "i", "args": {"quantization": "AWQ"}}),
+            "spec.engine.args.quantization",
+            "'AWQ' is not allowed: it must match ^[a-z0-9][a-z0-9_.-]*$",
         ),
         (
             rollout_body(engine={"image": "i", "args": {"enablePrefixCaching": "yes"}}),

@@ -27,6 +27,7 @@ GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
 _FIRST_PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _NEXT_PARTS = r"(/\.?[A-Za-z0-9_-][A-Za-z0-9._-]*)"
 MODEL_SOURCE_PATTERN = rf"^({_FIRST_PART}{_NEXT_PARTS}*|{_NEXT_PARTS}+)/?$"
+MODEL_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
 MODEL_REVISION_PATTERN = rf"^{_FIRST_PART}{_NEXT_PARTS}*$"
 IMAGE_PATTERN = (
     r"^([A-Za-z0-9.-]+(:[0-9]{1,5})?/)?[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*"
@@ -37,7 +38,7 @@ LABEL_KEY_PATTERN = r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Z
 GPU_MEMORY_UTILIZATION_PATTERN = r"^(0\.[0-9]?[1-9]|0\.[1-9]0|1|1\.0|1\.00)$"
 
 ModelSource = Annotated[str, StringConstraints(max_length=256, pattern=MODEL_SOURCE_PATTERN)]
-ModelName = Annotated[str, StringConstraints(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$")]
+ModelName = Annotated[str, StringConstraints(max_length=128, pattern=MODEL_NAME_PATTERN)]
 ModelRevision = Annotated[str, StringConstraints(max_length=128, pattern=MODEL_REVISION_PATTERN)]
 Image = Annotated[
     str,

@@ -25,6 +25,10 @@ REMEDIES: dict[str, str] = {
     ),
     common.OBJECT_NAME_PATTERN: "name an object of the same namespace, without namespace or path",
     engine.MODEL_SOURCE_PATTERN: "write a repository id such as org/model, or a path; URLs are not allowed",
+    engine.MODEL_NAME_PATTERN: (
+        "the name that clients ask for has letters, digits, dots, dashes, underscores and slashes, "
+        "and begins with a letter or digit"
+    ),
     engine.MODEL_REVISION_PATTERN: "write a commit, tag or branch of the repository; URLs are not allowed",
     engine.IMAGE_PATTERN: "write an image such as vllm/vllm-openai@sha256:<digest>; URLs are not allowed",
     engine.ENV_NAME_PATTERN: "a variable's name has letters, digits and underscores and begins with no digit",
