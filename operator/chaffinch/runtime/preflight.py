@@ -18,6 +18,7 @@ from chaffinch.ports.cluster import Cluster, DeniedError, Kinds, Manifest, Unava
 
 log = logging.getLogger(__name__)
 
+OUTDATED = "CRDOutdated"
 _MOST_PATHS = 5
 _PAUSE_SECONDS = 5.0
 _REMEDY = "install or upgrade them with the chart, or with: kubectl apply --server-side -f crds/"
@@ -66,7 +67,7 @@ async def check_crds(schemas: Schemas) -> None:
     """Compare the installed CRDs with what this version needs.
 
     Raises:
-        NotReadyError: If a kind or a field is missing, or may not be asked for.
+        NotReadyError: If a kind, a field or a word is missing, or may not be asked for.
         UnavailableError: If the API server does not answer.
     """
     try:
@@ -80,7 +81,8 @@ async def check_crds(schemas: Schemas) -> None:
     if missing:
         more = f" and {len(missing) - _MOST_PATHS} more" if len(missing) > _MOST_PATHS else ""
         raise NotReadyError(
-            f"the installed CRDs are too old, they lack {', '.join(missing[:_MOST_PATHS])}{more}: {_REMEDY}"
+            f"{OUTDATED}: the installed CRDs are too old, they lack {', '.join(missing[:_MOST_PATHS])}{more}:"
+            f" {_REMEDY}"
         )
 
 
@@ -108,7 +110,7 @@ async def check_rights(cluster: Cluster, namespaces: Sequence[str]) -> None:
 
 
 def missing_paths(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what this version needs and an OpenAPI document of the group lacks: kinds and fields."""
+    """Yield what this version needs and an OpenAPI document of the group lacks: kinds, fields, words."""
     served = {
         name: schema
         for schema in document.get("components", {}).get("schemas", {}).values()
@@ -131,8 +133,11 @@ def _kinds_of(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _missing(needed: Mapping[str, Any], have: Mapping[str, Any], path: str) -> Iterator[str]:
-    if "items" in needed:
-        yield from _missing(needed["items"], have.get("items", {}), f"{path}[]")
+    if "enum" in have:
+        yield from (f"{path}={word}" for word in needed.get("enum", ()) if word not in have["enum"])
+    for part, sign in (("items", "[]"), ("additionalProperties", "{}")):
+        if part in needed:
+            yield from _missing(needed[part], have.get(part, {}), path + sign)
     for name, schema in needed.get("properties", {}).items():
         there = have.get("properties", {}).get(name)
         if there is None:

@@ -79,13 +79,19 @@ def test_an_outdated_crd_is_named_with_the_fields_that_it_lacks() -> None:
     rollout = document["components"]["schemas"]["dev.chaffinch.v1alpha1.InferenceRollout"]
     del rollout["properties"]["status"]["properties"]["rollout"]["properties"]["plan"]
     del rollout["properties"]["spec"]["properties"]["objectives"]["items"]["properties"]["quantile"]
+    rollout["properties"]["status"]["properties"]["rollout"]["properties"]["stage"]["enum"].remove(
+        "Promoting"
+    )
     del document["components"]["schemas"]["dev.chaffinch.v1alpha1.ProbeProfile"]
     assert sorted(missing_paths(document)) == [
         "InferenceRollout.spec.objectives[].quantile",
         "InferenceRollout.status.rollout.plan",
+        "InferenceRollout.status.rollout.stage=Promoting",
         "ProbeProfile",
     ]
-    with pytest.raises(NotReadyError, match=r"too old, they lack .*kubectl apply --server-side"):
+    with pytest.raises(
+        NotReadyError, match=r"^CRDOutdated: .* too old, they lack .*kubectl apply --server-side"
+    ):
         asyncio.run(check_crds(Server(INDEX, document)))
 
 
