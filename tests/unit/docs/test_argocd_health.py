@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
-from lupa import lua51
 
-SCRIPT = Path(__file__).parents[3] / "docs/examples/argocd/health.lua"
+from argocd import health_of
 
 
 def _condition(kind: str, status: str, reason: str = "AsExpected", generation: int = 2) -> dict[str, Any]:
@@ -23,12 +21,7 @@ def _condition(kind: str, status: str, reason: str = "AsExpected", generation: i
 
 
 def _health(status: Mapping[str, Any] | None) -> tuple[str, str]:
-    lua = lua51.LuaRuntime(unpack_returned_tuples=True)
-    body = {"metadata": {"generation": 2}, **({"status": status} if status is not None else {})}
-    assign: Any = lua.eval("function(object) obj = object end")
-    assign(lua.table_from(body, recursive=True))
-    health: Any = lua.execute(SCRIPT.read_text(encoding="utf-8"))
-    return health["status"], health["message"]
+    return health_of({"metadata": {"generation": 2}, **({"status": status} if status is not None else {})})
 
 
 def _status(*conditions: Mapping[str, Any], observed: int = 2) -> dict[str, Any]:
