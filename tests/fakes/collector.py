@@ -65,8 +65,8 @@ def _spans(body: bytes) -> Iterator[ReceivedSpan]:
 
 
 @contextmanager
-def collector() -> Iterator[Collector]:
-    """Run one on a free port of the loopback device."""
+def collector(address: str = "127.0.0.1") -> Iterator[Collector]:
+    """Run one on a free port of an address of this machine, by default of the loopback device."""
     kept = Collector()
 
     class Handler(BaseHTTPRequestHandler):
@@ -79,10 +79,10 @@ def collector() -> Iterator[Collector]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base class has it
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer((address, 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    kept.url = f"http://127.0.0.1:{server.server_address[1]}"
+    kept.url = f"http://{address}:{server.server_address[1]}"
     try:
         yield kept
     finally:

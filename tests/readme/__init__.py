@@ -1,0 +1,1 @@
+"""The pages, followed: a reader types what they say, in their order, into a cluster without Chaffinch."""
