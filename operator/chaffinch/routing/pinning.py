@@ -33,11 +33,11 @@ def pinned(deployment: Mapping[str, Any], live: Mapping[str, Any] | None) -> Man
         deployment: As it is built now.
         live: As the API server has it; None if it does not exist.
     """
-    kept = copy.deepcopy(dict(deployment))
     made = None if live is None else live["metadata"].get("annotations", {}).get(TEMPLATE_ANNOTATION)
+    if live is None or made == deployment["metadata"]["annotations"][TEMPLATE_ANNOTATION]:
+        return dict(deployment)
+    kept = copy.deepcopy(dict(deployment))
     annotations = kept["metadata"]["annotations"]
-    if live is None or made == annotations[TEMPLATE_ANNOTATION]:
-        return kept
     kept["spec"]["template"] = copy.deepcopy(live["spec"]["template"])
     del annotations[TEMPLATE_ANNOTATION]
     if made is not None:

@@ -62,7 +62,7 @@ class Children:
                 continue
             live[address_of(manifest)] = found
             # Noted here, and not only by make(): a pass that fails before that need not ask for it again.
-            if controller_uid(found) == controller_uid(manifest) and is_as_wanted(found, manifest):
+            if manifest["kind"] not in _NEVER_VERIFIED and _is_ours_as_wanted(found, manifest):
                 self._note(manifest)
         wanted = {address_of(manifest): controller_uid(manifest) for manifest in manifests}
         foreign = [address for address, found in live.items() if controller_uid(found) != wanted[address]]
@@ -138,6 +138,10 @@ class Children:
             return await self._cluster.get(kind, metadata["namespace"], metadata["name"])
         except NotFoundError:
             return None
+
+
+def _is_ours_as_wanted(found: Manifest, manifest: Manifest) -> bool:
+    return controller_uid(found) == controller_uid(manifest) and is_as_wanted(found, manifest)
 
 
 def address_of(manifest: Manifest) -> Address:

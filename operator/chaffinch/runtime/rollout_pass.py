@@ -22,7 +22,7 @@ from chaffinch.domain.draining import left_over
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
 from chaffinch.domain.names import RolloutIdentity
-from chaffinch.domain.observation import Observation, WriteRefusal
+from chaffinch.domain.observation import ForeignEdit, Observation, WriteRefusal
 from chaffinch.domain.record import Move, found_by, frozen_form
 from chaffinch.domain.rollout_status import invalid_spec_status
 from chaffinch.domain.router_edits import left_alone, route_object
@@ -226,28 +226,28 @@ class RolloutPass:
         await self._clean_up(work, live)
 
     async def _act_status_first(self, work: _Work) -> _Work:
-        live, taken = await self._children.survey(self._manifests(work), work.gathered.live)
+        manifests = self._manifests(work)
+        live, taken = await self._children.survey(manifests, work.gathered.live)
         if taken:
             seen = replace(work.seen, taken=taken)
             work = replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
             await self._record(work)
             return work
-        work = self._with_edits(work, live)
+        if edits := self._children.edited(of_router(manifests), live):
+            work = self._with_edits(work, edits)
+            manifests = self._manifests(work)
         route_first = work.answer.next.order is WriteOrder.ROUTE_FIRST
         if route_first:
             await self._write_route(work)
         await self._record(work)
-        await self._children.make(_without(self._manifests(work), _left_alone(work)), live)
+        await self._children.make(_without(manifests, _left_alone(work)), live)
         if not route_first:
             await self._write_route(work)
         await self._clean_up(work, live)
         return work
 
-    def _with_edits(self, work: _Work, live: Mapping[Address, Manifest]) -> _Work:
+    def _with_edits(self, work: _Work, edits: tuple[ForeignEdit, ...]) -> _Work:
         """Return the work that knows what others have changed: the decision may be another one then."""
-        edits = self._children.edited(of_router(self._manifests(work)), live)
-        if not edits:
-            return work
         seen = replace(work.seen, edited=(*work.seen.edited, *edits))
         return replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
 
