@@ -2,7 +2,8 @@
 
 Each answer holds one scrape of one agent, which is scraped at every full second. Its vectors begin in a
 block that is still to come then, so all that they count is within the step that is asked about, whenever
-that began: a test need not wait for blocks to pass, and what it sees does not depend on how fast it is.
+that began: a test need not wait for blocks to pass, and what it sees does not depend on how fast it is. With
+each block comes another agent, for the counters of one never begin anew.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ _EDGES = tuple(range(bucket_of(0.05), bucket_of(5.0)))
 
 _HANGS_SECONDS = 60.0  # longer than anybody waits
 _NOBODY_LEFT = LatencyCounts(_EDGES, (0,) * len(_EDGES), 0)
-_AGENT = "scripted"
 _MATCHER = re.compile(r'(\w+)(=~|=)"([^"]*)"')
 
 
@@ -94,16 +94,17 @@ def _series(script: Script, query: str, end: float) -> list[dict[str, Any]]:
     matchers = {name: value for name, _, value in _MATCHER.findall(query)}
     # A later question about the same scrape must find the same: one that ends at it does not see another.
     names, at = matchers["__name__"].split("|"), math.floor(end)
-    common = {name: matchers[name] for name in ("rollout_uid", "attempt")}
+    block = at // BLOCK_SECONDS + 1
+    common = {name: matchers[name] for name in ("rollout_uid", "attempt")} | {"agent": f"scripted-{block}"}
     return [
         _one(series.metric, {**common, "revision": revision}, series.value, [at, str(series.count)])
         for revision in matchers["revision"].split("|")
         if revision not in script.unheard
-        for series in script.vector(revision, at // BLOCK_SECONDS + 1).encode()
+        for series in script.vector(revision, block).encode()
         if series.metric in names
     ]
 
 
 def _one(metric: str, labels: dict[str, str], own: str, sample: list[object]) -> dict[str, Any]:
     label = {own_label(metric): own} if own_label(metric) else {}
-    return {"metric": {"__name__": metric, "agent": _AGENT, **labels, **label}, "values": [sample]}
+    return {"metric": {"__name__": metric, **labels, **label}, "values": [sample]}

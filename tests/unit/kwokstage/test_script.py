@@ -56,6 +56,15 @@ async def test_evidence_is_whole_however_young_the_step_is(seconds: float, withi
             assert [arm.counts[bucket_of(at)] for arm, at in zip(ttft, (0.4, 0.2), strict=True)] == [700, 700]
 
 
+async def test_evidence_stays_whole_from_one_question_to_the_next() -> None:
+    began = BEGIN_OF_BLOCK + timedelta(seconds=2)
+    async with source(Script(requests=700)) as prometheus:
+        for seconds in (1, 6, 11, 16, 21, 46):
+            found = await prometheus.live(question(seconds, began + timedelta(seconds=seconds)))
+            assert isinstance(found, Evidence), (seconds, found)
+            assert found.candidate.requests == 700
+
+
 @pytest.mark.parametrize("script", [Script(silent=True), Script(unheard={CANDIDATE})])
 async def test_nothing_counted_is_no_evidence(script: Script) -> None:
     async with source(script) as prometheus:
