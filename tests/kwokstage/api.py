@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 import aiohttp
 
 _LONGEST_EVENT = 4 * 1024 * 1024
+_CLOSING_SECONDS = 0.25  # TLS connections end in the background, and nothing tells when they have
 
 
 class Api:
@@ -56,6 +58,7 @@ class Api:
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
+        await asyncio.sleep(_CLOSING_SECONDS)
 
 
 def administrator(pki: Path) -> ssl.SSLContext:
