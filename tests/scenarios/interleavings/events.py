@@ -146,9 +146,11 @@ EVENTS: tuple[Event, ...] = (
     *COMMANDS.values(),
     Event("Abort of another revision", _commanded(CommandAction.ABORT, wrong=True)),
     STATUS_LOST,
-    ROUTE_EDITED,
 )
-"""Each with the whole pass that follows; :func:`cut_off` has those whose pass ends before its last write."""
+"""Each with the whole pass that follows; :func:`cut_off` has those whose pass ends before its last write.
+
+Edits of the route are not among them: when the status is lost, too, the route is believed, whoever wrote it.
+"""
 
 
 def cut_off(event: Event, writes: int) -> Event:
