@@ -23,7 +23,7 @@ WHO_SPEAKS_HTTP = {
     "adapters/cluster.py",  # the same
     "adapters/pods.py",
     "adapters/probe_results.py",
-    "adapters/prometheus.py",  # the address in the settings
+    "adapters/prometheus_queries.py",  # the address in the settings
     "agent/admin.py",  # Envoy's socket
     "agent/kube.py",  # the API server, from the pod's environment
     "agent/process.py",  # serves

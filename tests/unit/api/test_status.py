@@ -31,6 +31,7 @@ def test_a_status_is_written_without_absent_fields_in_the_words_of_the_api() -> 
         },
         "failedRevisions": [],
         "traffic": {"sequence": 7, "weight": {"step": 500, "desired": 500, "percent": "5%"}},
+        "podStorms": [],
         "objectives": [],
         "conditions": [
             {
