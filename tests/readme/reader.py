@@ -52,6 +52,7 @@ TYPED = (
     f"{_UPGRADE} monitoring.",
     "kubectl rollout status -n chaffinch-system ",
     "kubectl apply --server-side --force-conflicts -f crds/",
+    "helm uninstall chaffinch ",
 )
 """The beginnings of the commands that the story types."""
 

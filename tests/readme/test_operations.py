@@ -17,7 +17,7 @@ from readme import seeds
 from readme.checkout import checked_out
 from readme.reader import Reader
 from readme.seeds import SECRET, TOKEN, TOKEN_KEY, Seeds
-from stage.install import NAMESPACE, VALUES, uninstall
+from stage.install import NAMESPACE, VALUES, uninstall, until_no_operator_is_left
 from stage.kubectl import Kubectl, Object
 from stage.service import ENGINE_FLAGS, Service
 
@@ -47,8 +47,9 @@ def test_the_readme_can_be_followed_from_start_to_end_and_nothing_leaks(
         nothing_has_leaked(story, sown, traces)
         story.then_no_invariant_was_broken()
         story.then_nothing_was_forbidden()
+        reader.types("helm uninstall chaffinch ")
+        until_no_operator_is_left()
         assert reader.has_typed_everything()
-        uninstall()
         sown.sow(SERVICE.url, SERVICE.name)  # what was rolled out serves on
 
 

@@ -69,6 +69,11 @@ def uninstall() -> None:
     No operator is left when this returns, so that none asks for what it may no longer do.
     """
     helm("uninstall", RELEASE, f"--namespace={NAMESPACE}", "--wait", "--timeout=60s")
+    until_no_operator_is_left()
+
+
+def until_no_operator_is_left() -> None:
+    """Wait for the last operator to go after the chart has."""
     kubectl = Kubectl(NAMESPACE)
     eventually(
         lambda: len(kubectl.list("pods", OPERATOR_PODS)), _LEAVING_SECONDS, "no operator is left",
