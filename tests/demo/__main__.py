@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
 from demo import busy
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
 from localcluster.errors import ClusterError
+from stage.ending import end_when_asked_to
 from stage.install import NAMESPACE as OPERATOR_NAMESPACE
 from stage.install import RELEASE, InstallError, install
 from stage.kubectl import Kubectl, KubectlError, NotInTimeError
@@ -63,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("build/demo.json"), help="where the report goes")
     out: Path = parser.parse_args().out
-    signal.signal(signal.SIGTERM, _end)
+    end_when_asked_to()
     out.unlink(missing_ok=True)
     screen = Screen()
     report = Report()
@@ -77,11 +75,6 @@ def main() -> int:
     finally:
         report.write(out)
     return _close(screen, report, out)
-
-
-def _end(number: int, _: FrameType | None) -> NoReturn:
-    """End as after an error, so that the users' process and all else that was started ends too."""
-    raise SystemExit(128 + number)
 
 
 def _advice() -> str:

@@ -36,6 +36,7 @@ from localcluster import Settings
 from localcluster.api import ApiClient
 from localcluster.progress import Progress
 from localcluster.settings import API_URL, REPOSITORY
+from stage.ending import end_when_asked_to
 from stage.install import NAMESPACE, OPERATOR_USER, RELEASE, VALUES, InstallError, helm
 from stage.kubectl import Kubectl, KubectlError
 
@@ -242,6 +243,7 @@ def parsed(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     """Measure, report; return 1 if a target was missed, and 2 if nothing came of it."""
+    end_when_asked_to()
     try:
         rows = measured(parsed(argv))
     except (NotInTimeError, OperatorEndedError, InstallError, KubectlError) as error:

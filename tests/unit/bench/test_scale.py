@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import signal
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 
+from bench.scale import __main__ as scale
 from bench.scale.audit import AuditTail, but_leases
 from bench.scale.evidence import REQUESTS_PER_BLOCK, Prometheus, Routers
 from bench.scale.figures import Row, Scrape, Span, table
@@ -117,3 +121,24 @@ async def test_the_operators_own_reader_finds_evidence_that_grows_with_every_scr
     await runner.cleanup()
     blocks = 2 * REQUESTS_PER_BLOCK  # two routers
     assert counted == [(4 * blocks, 4 * blocks, 0), (10 * blocks, 10 * blocks, 0)]
+
+
+def test_a_measurement_that_is_asked_to_end_ends_what_it_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = []
+
+    def measured(_: object) -> list[Row]:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(30)
+        finally:
+            ended.append("the operator")
+        return []
+
+    monkeypatch.setattr(scale, "measured", measured)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as caught:
+            scale.main([])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (caught.value.code, ended) == (143, ["the operator"])
