@@ -73,9 +73,9 @@ def rollout(playground: Playground) -> Iterator[OneRollout]:
         yield one
 
 
-def install(playground: Playground, versions: list[dict[str, Any]], lacking: set[str]) -> None:
-    """Install a CRD's versions, and wait until the API server describes them."""
-    playground.api.merge(CRD, {"spec": {"versions": versions}})
+def install(playground: Playground, crd: dict[str, Any], lacking: set[str]) -> None:
+    """Install the CRD in helm's name, which else could not change it later; wait until it is described."""
+    playground.api.apply(CRD, crd, manager="helm")
     eventually(
         lambda: (set(missing_paths(playground.api.get(OPENAPI) or {})),), PUBLISHING_SECONDS,
         f"the schema lacks {lacking}", holds=lambda found: found == (lacking,),
@@ -85,17 +85,19 @@ def install(playground: Playground, versions: list[dict[str, Any]], lacking: set
 @contextmanager
 def older_crd(playground: Playground) -> Iterator[None]:
     """Let the API server have a CRD that lacks a field and a word of the status."""
-    crd = playground.api.get(CRD)
-    assert crd is not None
-    older = copy.deepcopy(crd["spec"]["versions"])
-    status = older[0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    found = playground.api.get(CRD)
+    assert found is not None
+    metadata = {name: found["metadata"][name] for name in ("name", "labels", "annotations")}
+    crd = {name: found[name] for name in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+    older = copy.deepcopy(crd)
+    status = older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
     del status["lastAttempt"]
     status["rollout"]["properties"]["stage"]["enum"].remove("Promoting")
     try:
         install(playground, older, LACKING)
         yield
     finally:
-        install(playground, crd["spec"]["versions"], set())
+        install(playground, crd, set())
 
 
 def test_an_operator_with_older_crds_writes_nothing_and_says_why(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from kubernetes.client import ApiException, CustomObjectsApi
 from kubernetes.config import new_client_from_config
 
@@ -82,6 +83,14 @@ def printed_columns(kubectl: Kubectl, *words: str) -> dict[str, str]:
     return {
         heading[start:end].strip(): row[start:end].strip() for start, end in zip(starts, ends, strict=True)
     }
+
+
+@pytest.mark.parametrize("path", sorted(_CRDS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_a_crd_is_stored_as_it_is_written(admin: Kubectl, path: Path) -> None:
+    # Else helm and kubectl, who both apply it, would take each other for somebody who wants another one.
+    written = yaml.safe_load(path.read_text())
+    stored = json.loads(admin("get", "crd", written["metadata"]["name"], "-o", "json"))
+    assert stored["spec"]["versions"] == written["spec"]["versions"]
 
 
 @pytest.mark.parametrize("example", valid_examples(), ids=str)

@@ -55,9 +55,9 @@ class ApiClient:
         """Create one object of the list at `path`; return it."""
         return dict(json.loads(self._call("POST", path, json.dumps(document).encode(), _JSON)))
 
-    def apply(self, path: str, document: dict[str, Any]) -> None:
-        """Create or update one object by server-side apply."""
-        query = "?fieldManager=localcluster&force=true"
+    def apply(self, path: str, document: dict[str, Any], *, manager: str = "localcluster") -> None:
+        """Create or update one object by server-side apply, as a field manager."""
+        query = f"?fieldManager={manager}&force=true"
         self._call("PATCH", path + query, json.dumps(document).encode(), _APPLY)
 
     def merge(self, path: str, document: dict[str, Any]) -> None:

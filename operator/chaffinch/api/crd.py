@@ -64,17 +64,18 @@ def _object_schema(kind: Kind) -> Schema:
     }
     if kind.status is not None:
         properties["status"] = structural_schema(kind.status)
-    return {
+    schema = {
         "type": "object",
         "description": kind.description,
         "required": ["spec"],
         "properties": properties,
-        "x-kubernetes-validations": [
-            {"rule": rule.cel, "message": rule.message, "fieldPath": f".{rule.field}"}
-            for rule in OBJECT_RULES
-            if rule.model is kind.spec
-        ],
     }
+    rules = [
+        {"rule": rule.cel, "message": rule.message, "fieldPath": f".{rule.field}"}
+        for rule in OBJECT_RULES
+        if rule.model is kind.spec
+    ]
+    return {**schema, "x-kubernetes-validations": rules} if rules else schema
 
 
 def _column(column: Column) -> dict[str, Any]:

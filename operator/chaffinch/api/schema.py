@@ -69,8 +69,12 @@ class _Translation:
             schema["description"] = " ".join(schema["description"].split())
         if "items" in node:
             schema["items"] = self.structural(node["items"], f"{where}[]")
-        if "properties" in node:
+        if node.get("properties"):
             schema |= self._struct(node, where)
+        elif "properties" in node:
+            # What is empty is not stored, and what is written otherwise than it is stored makes two who apply
+            # the same CRD, such as helm and kubectl, conflict.
+            del schema["properties"]
         elif node.get("type") == "object":
             schema["additionalProperties"] = self._map_values(node, where)
         _require_bound(schema, where)

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,9 +61,29 @@ def test_every_part_of_a_crd_is_bounded_and_has_no_default(path: str) -> None:
             case "integer":
                 assert {"minimum", "maximum"} <= node.keys(), where
             case "object":
-                assert "properties" in node or "maxProperties" in node, where
+                # Without either nothing fits in, as all that is not declared is dropped.
+                assert "x-kubernetes-preserve-unknown-fields" not in node, where
+                assert "additionalProperties" not in node or "maxProperties" in node, where
             case "number":
                 pytest.fail(f"{where} is a float")
+
+
+@pytest.mark.parametrize("path", CRDS)
+def test_nothing_is_written_empty_since_it_would_not_be_stored(path: str) -> None:
+    assert list(empty_parts(CRDS[path]["spec"]["versions"][0]["schema"])) == []
+
+
+def empty_parts(document: object, where: str = "") -> Iterator[str]:
+    """Yield where a document holds an empty map or list."""
+    match document:
+        case dict() | list() if not document:
+            yield where
+        case dict():
+            for name, part in document.items():
+                yield from empty_parts(part, f"{where}.{name}")
+        case list():
+            for part in document:
+                yield from empty_parts(part, f"{where}[]")
 
 
 def test_every_field_of_a_crd_is_described() -> None:
