@@ -179,8 +179,15 @@ EVERYTHING = Calls(without=frozenset({"leases"}))
 @pytest.mark.parametrize(
     ("calls", "fault"),
     [
-        pytest.param(Calls(verbs=WRITES, without=frozenset({"leases"})), Answer(409, "Conflict"), id="409"),
-        pytest.param(EVERYTHING, Answer(429, "TooManyRequests", retry_after=1), id="429"),
+        pytest.param(
+            Calls(verbs=WRITES, without=frozenset({"leases"})),
+            Answer(409, "Conflict"),
+            id="409",
+            marks=pytest.mark.full,
+        ),
+        pytest.param(
+            EVERYTHING, Answer(429, "TooManyRequests", retry_after=1), id="429", marks=pytest.mark.full
+        ),
         pytest.param(EVERYTHING, Answer(503, "ServiceUnavailable"), id="503"),
     ],
 )
