@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from crash.playground import END_SECONDS, GROUP, Object, Playground
+from crash.playground import END_SECONDS, GROUP, Object, Playground, path_of
 from kwokstage import Script
 from localcluster.kubectl import eventually
 
@@ -37,8 +37,7 @@ def _set(script: Script, changes: Mapping[str, object]) -> None:
 def apply(playground: Playground, manifest: Mapping[str, Any]) -> None:
     """Apply a rollout, as a user does."""
     metadata = manifest["metadata"]
-    path = f"{GROUP}/namespaces/{metadata['namespace']}/inferencerollouts/{metadata['name']}"
-    playground.api.apply(path, dict(manifest))
+    playground.api.apply(path_of(metadata["namespace"], metadata["name"]), dict(manifest))
 
 
 def rollouts(playground: Playground, namespaces: set[str]) -> dict[Place, Object]:

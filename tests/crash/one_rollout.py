@@ -8,24 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABEL
-from crash.playground import END_SECONDS, GROUP, NAME, Object
+from crash.playground import END_SECONDS, NAME, RESOURCES, Object, path_of
 from localcluster.api import ApiClient
 from localcluster.kubectl import eventually
+from stage.kubectl import condition
 
 _CHILDREN = {
-    "configmaps": "/api/v1",
-    "services": "/api/v1",
-    "serviceaccounts": "/api/v1",
-    "deployments": "/apis/apps/v1",
+    **RESOURCES,
     "replicasets": "/apis/apps/v1",
-    "controllerrevisions": "/apis/apps/v1",
-    "poddisruptionbudgets": "/apis/policy/v1",
-    "roles": "/apis/rbac.authorization.k8s.io/v1",
-    "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
     "jobs": "/apis/batch/v1",
     "endpointslices": "/apis/discovery.k8s.io/v1",
-    "loadprobes": GROUP,
-    "rolloutrecords": GROUP,
 }
 """All that is made for a rollout, by us and by controllers, except its pods."""
 
@@ -49,7 +41,7 @@ class OneRollout:
     @property
     def path(self) -> str:
         """Where the API server has it."""
-        return f"{GROUP}/namespaces/{self.namespace}/inferencerollouts/{self.name}"
+        return path_of(self.namespace, self.name)
 
     def read(self) -> Object:
         """Return it as it is now."""
@@ -125,12 +117,6 @@ class OneRollout:
     @property
     def _label(self) -> str:
         return f"{ROLLOUT_LABEL}={self.name}"
-
-
-def condition(rollout: Object, kind: str) -> Mapping[str, Any]:
-    """Return a condition of a rollout; an empty one if it is not told."""
-    told = rollout.get("status", {}).get("conditions", ())
-    return next((one for one in told if one["type"] == kind), {})
 
 
 def is_observed(rollout: Object) -> bool:

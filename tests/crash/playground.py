@@ -32,8 +32,14 @@ _POLL_SECONDS = 0.2
 
 Object = Mapping[str, Any]
 
+
+def path_of(namespace: str, name: str = NAME) -> str:
+    """Return where the API server has a rollout."""
+    return f"{GROUP}/namespaces/{namespace}/inferencerollouts/{name}"
+
+
 _OURS = "labelSelector=app.kubernetes.io/managed-by=chaffinch"
-_RESOURCES = {
+RESOURCES = {
     "configmaps": "/api/v1",
     "services": "/api/v1",
     "serviceaccounts": "/api/v1",
@@ -92,6 +98,16 @@ class Playground:
         finally:
             operator.stop()
 
+    @contextmanager
+    def attended(self, **settings: str) -> Iterator[tuple[str, FaultProxy, OperatorProcess]]:
+        """Make a namespace with an operator for it alone, behind a proxy of its own; not started yet."""
+        with (
+            self.namespace() as namespace,
+            self.proxy() as proxy,
+            self.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **settings) as operator,
+        ):
+            yield namespace, proxy, operator
+
     def make_namespace(self) -> str:
         """Make a namespace of pretended pods."""
         name = f"crash-{uuid.uuid4().hex[:8]}"
@@ -116,12 +132,11 @@ class Playground:
 
     def apply(self, service: Service) -> None:
         """Do what a user does."""
-        place = f"{GROUP}/namespaces/{service.namespace}/inferencerollouts/{service.name}"
-        self.api.apply(place, service.manifest())
+        self.api.apply(path_of(service.namespace, service.name), service.manifest())
 
     def rollout(self, namespace: str) -> Object:
         """Return the rollout of a namespace as it is now."""
-        found = self.api.get(f"{GROUP}/namespaces/{namespace}/inferencerollouts/{NAME}")
+        found = self.api.get(path_of(namespace))
         assert found is not None, f"there is no rollout in {namespace}"
         return found
 
@@ -184,7 +199,7 @@ class Playground:
     def history(self, namespace: str, entries: tuple[Entry, ...]) -> History:
         """Return what a rollout came to, and what was made on the way."""
         end = {"rollout": kept("inferencerollouts", self.rollout(namespace))}
-        for resource, group in _RESOURCES.items():
+        for resource, group in RESOURCES.items():
             found = self.api.get(f"{group}/namespaces/{namespace}/{resource}?{_OURS}") or {"items": []}
             for item in found["items"]:
                 end[f"{resource} {item['metadata']['name']}"] = kept(resource, item)

@@ -17,7 +17,7 @@ from chaffinch.domain.manifests.common import ENGINE
 from chaffinch.domain.names import ROLLOUT_LABEL, RolloutIdentity, child_labels, owner_reference
 from chaffinch.domain.revision import revision_of
 from crash.crowd import Holds, apply, says, scripted, status_of
-from crash.playground import GROUP, Object, Playground
+from crash.playground import Object, Playground, path_of
 from crash.rollouts import OBJECTIVES
 from stage.service import Service
 
@@ -135,7 +135,7 @@ class Poisoner:
         return found
 
     def _path(self, name: str) -> str:
-        return f"{GROUP}/namespaces/{self.namespace}/inferencerollouts/{name}"
+        return path_of(self.namespace, name)
 
 
 def _stalled(reason: str) -> Holds:

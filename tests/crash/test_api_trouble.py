@@ -156,11 +156,7 @@ def place_of(rollout: Object) -> object:
 @pytest.fixture
 def scene(playground: Playground) -> Iterator[Scene]:
     """A rollout in mid-step, with a minute left in it."""
-    with (
-        playground.namespace() as namespace,
-        playground.proxy() as proxy,
-        playground.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **PRODUCTION) as operator,
-    ):
+    with playground.attended(**PRODUCTION) as (namespace, proxy, operator):
         operator.start()
         playground.until_stable(service(namespace, FIRST))
         playground.apply(service(namespace, GOOD))
@@ -258,13 +254,7 @@ def test_watches_that_tell_old_things_or_end_at_once_make_nothing_wrong(
 @contextmanager
 def rolling_out(playground: Playground, fault: Fault) -> Iterator[Scene]:
     """Begin a rollout, all of whose watches have a fault from then on."""
-    with (
-        playground.namespace() as namespace,
-        playground.proxy() as proxy,
-        playground.operator(
-            proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, CHAFFINCH_LEASE_NAME="watches"
-        ) as operator,
-    ):
+    with playground.attended(CHAFFINCH_LEASE_NAME="watches") as (namespace, proxy, operator):
         operator.start()
         playground.until_stable(service(namespace, FIRST))
         playground.until_quiet(proxy, namespace)

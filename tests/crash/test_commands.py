@@ -12,7 +12,7 @@ from crash.playground import NAME, Playground
 from crash.rollouts import FIRST, GOOD, SLOW, STEPS, service
 from localcluster.kubectl import eventually
 from stage.install import RELEASE
-from stage.kubectl import Kubectl, Object, condition
+from stage.kubectl import Kubectl, Object, says
 from stage.service import Service
 
 KIND = "inferencerollout"
@@ -92,13 +92,7 @@ def reviewed(namespace: str, version: int) -> Service:
 
 
 def test_a_rollout_obeys_those_who_may_command_and_tells_who_they_were(playground: Playground) -> None:
-    with (
-        playground.namespace() as namespace,
-        playground.proxy() as proxy,
-        playground.operator(
-            proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, CHAFFINCH_LEASE_NAME="commands"
-        ) as operator,
-    ):
+    with playground.attended(CHAFFINCH_LEASE_NAME="commands") as (namespace, _, operator):
         operator.start()
         playground.until_stable(reviewed(namespace, FIRST))
         desk = Desk(playground, Kubectl(namespace))
@@ -119,15 +113,15 @@ def paused_resumed_approved_and_promoted(desk: Desk, alice: Approver, bob: Appro
     assert alice.says("Pause", revision) == ("Accepted", "Done")
     assert alice.says("Approve", revision, step="review") == ("Refused", "OtherStep")
     paused = desk.until(has_had_its_time, "past its time")
-    assert told(paused, "Reconciling") == ("True", "Paused")
+    assert says(paused, "Reconciling") == ("True", "Paused")
     assert paused["status"]["phase"] == "Paused"
     assert bob.says("Resume", revision) == ("Accepted", "Done")
     waiting = desk.until(is_reviewed, "waiting for a person")
-    assert told(waiting, "Reconciling") == ("True", "AwaitingApproval")
+    assert says(waiting, "Reconciling") == ("True", "AwaitingApproval")
     answer = bob.says("Approve", revision, step="review", reason="the answers read well")
     assert answer == ("Accepted", "Done")
     rollout = desk.until_attempt_ends(2)
-    assert told(rollout, "Promoted") == ("True", "AsExpected"), rollout["status"]["lastAttempt"]["message"]
+    assert says(rollout, "Promoted") == ("True", "AsExpected"), rollout["status"]["lastAttempt"]["message"]
     return revision
 
 
@@ -159,7 +153,7 @@ def aborted_and_tried_again(desk: Desk, alice: Approver) -> None:
     revision = str(begun["status"]["candidate"]["revision"])
     assert alice.says("Abort", revision) == ("Accepted", "Done")
     rollout = desk.until_attempt_ends(3)
-    assert told(rollout, "Promoted") == ("False", "Aborted")
+    assert says(rollout, "Promoted") == ("False", "Aborted")
     assert not rollout["status"].get("failedRevisions")
     # An answer from an idle rollout shows that it has been looked at since, and was not tried again.
     assert alice.says("Abort", revision) == ("Refused", "NothingToDo")
@@ -168,12 +162,6 @@ def aborted_and_tried_again(desk: Desk, alice: Approver) -> None:
     desk.until(lambda found: has_begun(found, 4), "tried again")
     commands = desk.record(revision, 4)["commands"]
     assert [(each["by"], each["action"]) for each in commands] == [("alice", "Retry")]
-
-
-def told(rollout: Object, kind: str) -> tuple[str | None, str | None]:
-    """Return status and reason of a condition."""
-    found = condition(rollout, kind)
-    return found.get("status"), found.get("reason")
 
 
 def no_more(found: Sequence[Object]) -> bool:

@@ -15,7 +15,7 @@ from functools import partial
 import pytest
 
 from crash.operator_process import OperatorProcess
-from crash.playground import GROUP, Playground
+from crash.playground import GROUP, Playground, path_of
 from crash.standstills import STANDSTILLS, Standstill, brought
 from fakes.baselines import baseline_object
 from faultproxy import FaultProxy
@@ -148,7 +148,7 @@ def delete(playground: Playground, side: Side, standstills: Sequence[Standstill]
             playground.api.delete(f"/api/v1/namespaces/{namespace}")
             continue
         for one in standstills:
-            place = f"{GROUP}/namespaces/{namespace}/inferencerollouts/{one.name}"
+            place = path_of(namespace, one.name)
             playground.api.delete(place, propagation=way)
 
 

@@ -15,13 +15,14 @@ from chaffinch.adapters.cluster import FIELD_MANAGER
 from chaffinch.api.v1alpha1.parse import parse_rollout
 from chaffinch.domain.revision import revision_of
 from crash.history import normalised
-from crash.one_rollout import OneRollout, condition, plan
+from crash.one_rollout import OneRollout, plan
 from crash.operator_process import OperatorProcess
 from crash.playground import NAME, Playground
 from crash.rollouts import FIRST, OBJECTIVES, STEPS, service
 from faultproxy import Answer, Calls, Delay, FaultProxy, Rule
 from faultproxy.journal import Entry, writes
 from faultproxy.rules import Fault
+from stage.kubectl import condition
 
 ANSWER_SECONDS = 2.0
 SETTINGS = {"CHAFFINCH_KUBE_REQUEST_TIMEOUT": str(ANSWER_SECONDS), "CHAFFINCH_LEASE_NAME": "edits"}
@@ -125,11 +126,7 @@ def _is_whole_look(entry: Entry) -> bool:
 @pytest.fixture(scope="module")
 def scene(playground: Playground) -> Iterator[Scene]:
     """One rollout for all tests of this file; each leaves it serving the first version, at rest."""
-    with (
-        playground.namespace() as namespace,
-        playground.proxy() as proxy,
-        playground.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **SETTINGS) as operator,
-    ):
+    with playground.attended(**SETTINGS) as (namespace, proxy, operator):
         operator.start()
         rollout = OneRollout(playground.api, namespace)
         rollout.apply(manifest(namespace))

@@ -21,7 +21,7 @@ from crash import kubelet
 from crash.crowd import Place, apply, is_ready, says, status_of, until_all
 from crash.kubelet import Behaviour, Kubelet, ended, failed, running, waiting
 from crash.obstacles import leave_no_room, refused
-from crash.playground import GROUP, Object, Playground
+from crash.playground import GROUP, Object, Playground, path_of
 from crash.rollouts import OBJECTIVES
 from crash.standstills import NOWHERE
 from localcluster.kubectl import eventually
@@ -222,7 +222,7 @@ def then_stable_is_as_before(playground: Playground, at: Place, fault: Fault, po
     """It has the same pods, and serves with all of them."""
     assert len(pods) == fault.replicas
     assert pods_of(playground, at, fault.revision(1)) == pods
-    rollout = playground.api.get(f"{GROUP}/namespaces/{at[0]}/inferencerollouts/{at[1]}")
+    rollout = playground.api.get(path_of(*at))
     assert rollout is not None
     assert says(rollout, "Available") == ("True", "StableServing")
 

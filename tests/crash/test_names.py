@@ -15,7 +15,7 @@ import pytest
 from chaffinch.api.v1alpha1.names import revision_name, router_name, service_name
 from crash.one_rollout import OneRollout
 from crash.operator_process import OperatorProcess
-from crash.playground import GROUP, Playground
+from crash.playground import GROUP, Playground, path_of
 from crash.rollouts import FIRST, GOOD, STEPS, service
 from localcluster.kubectl import eventually
 from stage.service import load_probe
@@ -108,7 +108,7 @@ def not_a_model(quoted: str) -> str:
 def test_what_cannot_work_is_refused_with_the_rule(
     playground: Playground, body: dict[str, Any], words: str
 ) -> None:
-    place = f"{GROUP}/namespaces/default/inferencerollouts/{body['metadata']['name']}"
+    place = path_of("default", body["metadata"]["name"])
     with pytest.raises(urllib.error.HTTPError) as refused:
         playground.api.apply(place, body)
     assert json.loads(refused.value.read())["message"] == words
@@ -118,13 +118,7 @@ def test_what_cannot_work_is_refused_with_the_rule(
 @pytest.fixture
 def operator(playground: Playground) -> Iterator[tuple[str, OperatorProcess]]:
     """A namespace, and the operator that looks after it."""
-    with (
-        playground.namespace() as namespace,
-        playground.proxy() as proxy,
-        playground.operator(
-            proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, CHAFFINCH_LEASE_NAME="names"
-        ) as operator,
-    ):
+    with playground.attended(CHAFFINCH_LEASE_NAME="names") as (namespace, _, operator):
         operator.start()
         yield namespace, operator
 

@@ -12,7 +12,7 @@ from chaffinch.api.v1alpha1.parse import parse_record
 from chaffinch.api.v1alpha1.record import RolloutRecordSpec, RolloutRecordStatus
 from crash.crowd import apply, is_ready, until_all
 from crash.operator_process import OperatorProcess
-from crash.playground import GROUP, Playground
+from crash.playground import GROUP, Playground, path_of
 from crash.poison import ENDS, MINIMUM_SECONDS, Poisoner, is_promoted, version
 
 PACE = {
@@ -86,7 +86,7 @@ def test_rollouts_that_go_wrong_do_not_slow_down_others(playground: Playground) 
             poisoned = latencies(playground, namespace, good, 3, poisoner)
             assert operator.alive
         for name in ENDS:
-            playground.api.delete(f"{GROUP}/namespaces/{namespace}/inferencerollouts/{name}")
+            playground.api.delete(path_of(namespace, name))
         after = latencies(playground, namespace, good, 4)
     for what in ("step", "attempt"):
         clean, harmed = max(before[what], after[what]), poisoned[what]

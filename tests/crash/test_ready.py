@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from argocd import health_of
-from crash.one_rollout import OneRollout, condition
+from crash.one_rollout import OneRollout
 from crash.playground import NAME, Playground
 from crash.rollouts import FIRST, GOOD, SLOW, STEPS, service
 from crash.versions import broken_laws, ready_generations, versions_of
 from localcluster import Settings
 from localcluster.kubectl import KubectlError
+from stage.kubectl import condition
 from stage.service import without
 
 PROGRESSING = ("Progressing", "Nobody has looked at this generation yet.")
@@ -49,11 +50,7 @@ def then_nobody_takes_it_for_ready(playground: Playground, rollout: OneRollout) 
 
 def test_no_version_of_a_rollout_says_ready_of_what_does_not_serve(playground: Playground, pki: Path) -> None:
     with (
-        playground.namespace() as namespace,
-        playground.proxy() as proxy,
-        playground.operator(
-            proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, CHAFFINCH_LEASE_NAME="ready"
-        ) as operator,
+        playground.attended(CHAFFINCH_LEASE_NAME="ready") as (namespace, proxy, operator),
         versions_of(playground.background, pki, namespace, NAME) as versions,
     ):
         rollout = OneRollout(playground.api, namespace)

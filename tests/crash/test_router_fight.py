@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from crash.one_rollout import OneRollout, condition
+from crash.one_rollout import OneRollout
 from crash.playground import GROUP, NAME, Playground
 from crash.rollouts import FIRST, GOOD, revision, service
 from faultproxy import FaultProxy
 from faultproxy.journal import Entry, writes
 from localcluster.api import ApiClient
+from stage.kubectl import condition
 
 MOST = 5
 PAUSE_SECONDS = 0.3

@@ -13,11 +13,11 @@ import aiohttp
 from argocd import health_of
 from chaffinch.api.v1alpha1.parse import parse_rollout
 from chaffinch.domain.revision import revision_of
-from crash.one_rollout import condition
 from crash.playground import GROUP, Object
 from kwokstage import Background
 from kwokstage.api import Api, administrator
 from localcluster.settings import API_URL
+from stage.kubectl import condition
 
 _PAUSE_SECONDS = 0.2
 

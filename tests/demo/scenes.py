@@ -223,7 +223,8 @@ def whereabouts(attempt: Mapping[str, Any]) -> str:
 
 
 def _story(rollout: Object) -> str:
-    return condition(rollout, "Promoted").get("message", "") or condition(rollout, "Ready").get("message", "")
+    told = (condition(rollout, kind).get("message") for kind in ("Promoted", "Ready"))
+    return next((str(message) for message in told if message), "")
 
 
 def _samples(rollout: Object) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import oracle
 from localcluster.settings import Settings
 from stage.install import OPERATOR_USER
-from stage.kubectl import Kubectl, NotInTimeError, Object, condition, has_condition
+from stage.kubectl import Kubectl, NotInTimeError, Object, has_condition
 from stage.service import Service
 from stage.users import Users
 
@@ -153,12 +153,6 @@ def begun(folder: Path) -> Iterator[Story]:
 def restarts(pods: list[Object]) -> int:
     """Return how often the containers of pods were restarted."""
     return sum(entry["restartCount"] for pod in pods for entry in pod["status"].get("containerStatuses", ()))
-
-
-def says(document: Object, kind: str) -> tuple[str | None, str | None]:
-    """Return status and reason of a condition."""
-    found = condition(document, kind)
-    return found.get("status"), found.get("reason")
 
 
 def _rollouts(writes: Sequence[oracle.Write]) -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.story import KIND, Story, says
+from e2e.story import KIND, Story
 from e2e.strategies import OBJECTIVES, STEPS
-from stage.kubectl import KubectlError, Object, condition, has_condition
+from stage.kubectl import KubectlError, Object, condition, has_condition, says
 from stage.service import PROBE, Service, load_probe
 
 BASELINE = ("chat", "v1")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import oracle
-from e2e.story import KIND, Story, begun, says
+from e2e.story import KIND, Story, begun
 from stage.install import NAMESPACE, OPERATOR_USER, RELEASE, install, uninstall
 from stage.inventory import everything, name_of
-from stage.kubectl import Kubectl, Object
+from stage.kubectl import Kubectl, Object, says
 from stage.service import QUICK_OBJECTIVES, QUICK_STEPS, Service
 
 FOR_PEOPLE = [f"ClusterRole/{RELEASE}-{word}" for word in ("approver", "edit", "view")]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from e2e.story import Story, says
+from e2e.story import Story
 from e2e.strategies import OBJECTIVES, STEPS
 from stage.install import NAMESPACE, OPERATOR_PODS, RELEASE
-from stage.kubectl import Kubectl
+from stage.kubectl import Kubectl, says
 from stage.service import Service, without
 
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from e2e.story import KIND, Story, restarts, says
+from e2e.story import KIND, Story, restarts
 from localcluster.kubectl import eventually
 from stage.inventory import Inventory, everything, name_of
-from stage.kubectl import Object, has_condition
+from stage.kubectl import Object, has_condition, says
 from stage.prometheus import series
 from stage.service import QUICK_OBJECTIVES, QUICK_STEPS, Service, load_probe
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from e2e.story import Story, says
+from e2e.story import Story
 from e2e.strategies import OBJECTIVES, STEPS
-from stage.kubectl import Object, condition
+from stage.kubectl import Object, condition, says
 from stage.service import Service
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.story import KIND, Story, restarts, says
+from e2e.story import KIND, Story, restarts
 from fakes.collector import Collector, collector
 from localcluster import Cluster
 from localcluster.settings import NODE_ADDRESS, Settings
@@ -18,7 +18,7 @@ from readme.checkout import checked_out
 from readme.reader import Reader
 from readme.seeds import SECRET, TOKEN, TOKEN_KEY, Seeds
 from stage.install import NAMESPACE, VALUES, uninstall, until_no_operator_is_left
-from stage.kubectl import Kubectl, Object
+from stage.kubectl import Kubectl, Object, says
 from stage.service import ENGINE_FLAGS, Service
 
 pytestmark = [pytest.mark.cluster, pytest.mark.e2e]

@@ -62,10 +62,16 @@ class Kubectl:
         )  # fmt: skip
 
 
-def condition(document: Object, kind: str) -> Mapping[str, str]:
+def condition(document: Object, kind: str) -> Mapping[str, Any]:
     """Return a condition of an object; empty if it has none of that type."""
     conditions = (document.get("status") or {}).get("conditions") or ()
     return next((entry for entry in conditions if entry["type"] == kind), {})
+
+
+def says(document: Object, kind: str) -> tuple[str | None, str | None]:
+    """Return status and reason of a condition; two times None if there is none of that type."""
+    found = condition(document, kind)
+    return found.get("status"), found.get("reason")
 
 
 def has_condition(document: Object, kind: str, status: str, reason: str | None = None) -> bool:
