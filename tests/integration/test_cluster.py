@@ -77,39 +77,44 @@ def test_a_command_can_be_executed_in_a_running_pod(kubectl: Kubectl) -> None:
     assert kubectl("exec", "host", "--", "cat", "/etc/hostname") == "host\n"
 
 
-def _free_gpus(kubectl: Kubectl) -> int:
-    """Return how many GPUs no pod holds: a cluster that a demo was left on has fewer than it advertises."""
-    node = kubectl.get("node", where.NODE_NAME)
-    held = [
+def _gpus_held(kubectl: Kubectl) -> int:
+    """Return how many GPUs the pods of the node hold, those included that other tests have just deleted."""
+    return sum(
         int(container["resources"].get("limits", {}).get(_GPU, 0))
         for pod in kubectl.get("pods", "--all-namespaces")["items"]
-        if "nodeName" in pod["spec"] and pod["status"]["phase"] in {"Pending", "Running"}
+        if pod["spec"].get("nodeName") == where.NODE_NAME and pod["status"]["phase"] in {"Pending", "Running"}
         for container in pod["spec"]["containers"]
-    ]
-    return int(node["status"]["allocatable"][_GPU]) - sum(held)
+    )
+
+
+def _refusals(kubectl: Kubectl) -> dict[str, str]:
+    """Return why the scheduler finds no node for a pod, by the pod's name."""
+    return {
+        pod["metadata"]["name"]: condition["message"]
+        for pod in kubectl.get("pods")["items"]
+        for condition in pod["status"].get("conditions", [])
+        if condition["type"] == "PodScheduled" and condition["status"] == "False"
+    }
 
 
 def test_the_scheduler_hands_out_each_gpu_once(kubectl: Kubectl) -> None:
-    def gpus(count: int) -> dict[str, Any]:
-        return {"resources": {"limits": {_GPU: str(count)}}}
+    """One pod more than there are GPUs, since pods of earlier tests may free theirs at any moment."""
+    gpus = int(kubectl.get("node", where.NODE_NAME)["status"]["allocatable"][_GPU])
+    one = {"resources": {"limits": {_GPU: "1"}}}
+    names = {f"gpu-{number}" for number in range(gpus + 1)}
+    kubectl.apply(*(_pod(name, "sleep", "600", **one) for name in sorted(names)))
 
-    free = _free_gpus(kubectl)
-    assert free >= 2, "two GPUs must be free for this test"
-    kubectl.apply(_pod("most", "sleep", "600", **gpus(free - 1)), _pod("one", "sleep", "600", **gpus(1)))
-    _await_ready(kubectl, "most")
-    _await_ready(kubectl, "one")
-    kubectl.apply(_pod("surplus", "sleep", "600", **gpus(1)))
+    def all_decided() -> dict[str, str] | None:
+        refused = _refusals(kubectl)
+        running = {name for name in names if _phase(kubectl, name) == "Running"}
+        return refused if refused.keys() | running == names else None
 
-    def unschedulable() -> str | None:
-        conditions = kubectl.get("pod", "surplus")["status"].get("conditions", [])
-        found = [c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"]
-        return found[0] if found else None
+    refused = eventually(all_decided, _POD_SECONDS, "each pod runs or is refused")
+    assert all(f"Insufficient {_GPU}" in message for message in refused.values())
+    assert _gpus_held(kubectl) <= gpus
 
-    assert f"Insufficient {_GPU}" in eventually(unschedulable, 10, "the surplus pod is refused")
-    assert _phase(kubectl, "surplus") == "Pending"
-
-    kubectl("delete", "pod", "one")
-    _await_ready(kubectl, "surplus")
+    kubectl("delete", "pod", min(names - refused.keys()))
+    eventually(lambda: refused.keys() - _refusals(kubectl).keys(), 10, "a GPU that comes free is handed out")
 
 
 def test_a_service_is_reached_by_its_name_from_pods_and_from_the_tests(
