@@ -60,10 +60,10 @@ class Poisoner:
 
     def begin(self) -> None:
         """Do what is done once."""
-        self._break_a_revision("broken")
+        self._forge_a_revision("forged")
         self._take_a_name("taken")
         self._ask_for_half_a_device("refused")
-        for name in ("broken", "unanswered", "unreadable", "huge"):
+        for name in ("forged", "unanswered", "unreadable", "huge"):
             apply(self.playground, version(self.namespace, name, 2))
 
     def look(self) -> None:
@@ -81,21 +81,22 @@ class Poisoner:
         with scripted(self.playground.stage.script, unanswered=uids):
             yield
 
-    def _break_a_revision(self, name: str) -> None:
-        """Make an object that looks like one of the operator's, and is nothing that it can read."""
+    def _forge_a_revision(self, name: str) -> None:
+        """Make an object that looks like the next revision, and is nothing that the operator can read."""
         identity = RolloutIdentity(self.namespace, name, self._rollout(name)["metadata"]["uid"])
-        broken = {
+        revision = revision_of(parse_rollout(version(self.namespace, name, 2)))
+        forged = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
             "metadata": {
-                "name": revision_name(name, "0bad0bad"),
-                "labels": child_labels(name, ENGINE, "0bad0bad"),
+                "name": revision_name(name, revision),
+                "labels": child_labels(name, ENGINE, revision),
                 "ownerReferences": [owner_reference(identity)],
             },
             "revision": 7,
             "data": {},
         }
-        self.playground.api.create(f"/apis/apps/v1/namespaces/{self.namespace}/controllerrevisions", broken)
+        self.playground.api.create(f"/apis/apps/v1/namespaces/{self.namespace}/controllerrevisions", forged)
 
     def _take_a_name(self, name: str) -> None:
         second = version(self.namespace, name, 2)
@@ -147,11 +148,6 @@ def _is_held(rollout: Object) -> bool:
     return hold.get("reason") == "EvidenceUnavailable"
 
 
-def _is_not_looked_at(rollout: Object) -> bool:
-    """No look at the newest generation has come to an end."""
-    return bool(status_of(rollout)["observedGeneration"] < rollout["metadata"]["generation"])
-
-
 def _begins_again(rollout: Object) -> bool:
     return int(status_of(rollout).get("attempts", 0)) > 2
 
@@ -164,9 +160,9 @@ def is_promoted(rollout: Object) -> bool:
 ENDS: Mapping[str, Holds] = {
     "refused": _stalled("AdmissionDenied"),
     "taken": _stalled("NameTaken"),
+    "forged": _stalled("NameTaken"),
     "unanswered": _is_held,
     "unreadable": _begins_again,
-    "broken": _is_not_looked_at,
     "huge": is_promoted,
 }
 """The poisoned rollouts, and what each of them comes to."""

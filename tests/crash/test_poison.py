@@ -69,9 +69,7 @@ def test_rollouts_that_go_wrong_keep_no_other_from_being_promoted(playground: Pl
                 "the good are promoted, and of the others it is said what is wrong", meanwhile=poisoner.look,
             )  # fmt: skip
         assert operator.alive
-        faults = [line for line in operator.log.read_text().splitlines() if "ERROR" in line]
-        assert faults
-        assert all("the pass failed with KeyError" in line for line in faults)
+        assert [line for line in operator.log.read_text().splitlines() if "ERROR" in line] == []
 
 
 @pytest.mark.full

@@ -16,7 +16,7 @@ from chaffinch.domain.observation import ForeignEdit
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError, kind_of
 from chaffinch.runtime.foreign_edits import AsWanted
-from chaffinch.runtime.reading import controller_uid
+from chaffinch.runtime.reading import controller_uid, readable_revisions
 
 _CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
 _ALWAYS_READ = frozenset({Kinds.DEPLOYMENT.kind, Kinds.SERVICE.kind})
@@ -64,8 +64,8 @@ class Children:
             # Noted here, and not only by make(): a pass that fails before that need not ask for it again.
             if manifest["kind"] not in _NEVER_VERIFIED and _is_ours_as_wanted(found, manifest):
                 self._note(manifest)
-        wanted = {address_of(manifest): controller_uid(manifest) for manifest in manifests}
-        foreign = [address for address, found in live.items() if controller_uid(found) != wanted[address]]
+        wanted = {address_of(manifest): manifest for manifest in manifests}
+        foreign = [address for address, found in live.items() if _is_foreign(found, wanted[address])]
         return live, tuple(f"{kind}/{name}" for kind, name in foreign)
 
     def edited(
@@ -138,6 +138,13 @@ class Children:
             return await self._cluster.get(kind, metadata["namespace"], metadata["name"])
         except NotFoundError:
             return None
+
+
+def _is_foreign(found: Manifest, wanted: Manifest) -> bool:
+    """Say whether an object is somebody else's, or only says that it is one of ours."""
+    if controller_uid(found) != controller_uid(wanted):
+        return True
+    return found["kind"] == Kinds.CONTROLLER_REVISION.kind and not readable_revisions([found])
 
 
 def _is_ours_as_wanted(found: Manifest, manifest: Manifest) -> bool:

@@ -20,7 +20,7 @@ from chaffinch.domain.baseline import BaselineError, freeze
 from chaffinch.domain.observation import FrozenRevision
 from chaffinch.ports.cluster import Cluster, ConflictError, Kinds, Manifest, NotFoundError
 from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
-from chaffinch.runtime.reading import frozen_revision_of
+from chaffinch.runtime.reading import UnreadableRevisionError, frozen_revision_of
 
 MEASURED_PODS = 1
 """A measurement loads one pod: load per pod is what two measurements must have in common."""
@@ -80,7 +80,7 @@ class Freezer:
         )
         try:
             baseline = await self._baseline(body["metadata"]["namespace"], spec, status.result, provenance)
-        except (BaselineError, UnusableProfileError) as error:
+        except (BaselineError, UnusableProfileError, UnreadableRevisionError) as error:
             return _not_frozen(f"Not frozen as {name}: {error}.")
         except NotFoundError:
             return _not_frozen(f"Not frozen as {name}: revision {status.revision} is gone.")

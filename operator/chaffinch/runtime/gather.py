@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from chaffinch.api.v1alpha1.names import router_name
+from chaffinch.api.v1alpha1.names import revision_name, router_name
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_load_probe
 from chaffinch.api.v1alpha1.probe import LoadProbeSpec, LoadProbeStatus, ProbePhase
 from chaffinch.domain.baseline import probe_arm
@@ -41,8 +41,8 @@ from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
 from chaffinch.runtime.reading import (
     controller_uid,
     creation_refusal,
-    frozen_revision_of,
     pod_of,
+    readable_revisions,
     revision_of,
 )
 from chaffinch.runtime.route_store import read_router
@@ -102,7 +102,7 @@ class Gatherer:
         attempt = state.attempts
         labels = {ROLLOUT_LABEL: rollout.name}
         deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
-        kept = await self._owned(Kinds.CONTROLLER_REVISION, rollout, labels)
+        kept = await self._frozen(rollout, labels)
         services = await self._owned(Kinds.SERVICE, rollout, labels)
         found = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
         pods = [pod for pod in found if pod_of(pod).created >= made]
@@ -133,6 +133,13 @@ class Gatherer:
     async def _owned(self, kind: Kind, rollout: RolloutIdentity, labels: Mapping[str, str]) -> list[Manifest]:
         found = await self._cluster.list(kind, rollout.namespace, labels)
         return [one for one in found if controller_uid(one) == rollout.uid]
+
+    async def _frozen(self, rollout: RolloutIdentity, labels: Mapping[str, str]) -> list[Manifest]:
+        """Read the ControllerRevisions; only one that has its revision's own name is asked for by anybody."""
+        found = await self._owned(Kinds.CONTROLLER_REVISION, rollout, labels)
+        return [
+            one for one in found if one["metadata"]["name"] == revision_name(rollout.name, revision_of(one))
+        ]
 
     async def _router(
         self, rollout: RolloutIdentity, state: RolloutState, pods: Sequence[Manifest]
@@ -194,7 +201,7 @@ def _of_component(pods: Sequence[Manifest], component: str) -> list[Manifest]:
 def _revisions(
     kept: Sequence[Manifest], deployments: Sequence[Manifest], pods: Sequence[Manifest]
 ) -> tuple[RevisionSeen, ...]:
-    frozen: dict[str, FrozenRevision] = {revision_of(one): frozen_revision_of(one) for one in kept}
+    frozen = readable_revisions(kept)
     engines = {revision_of(one): one for one in deployments if revision_of(one)}
     named = sorted({*frozen, *engines, *(revision_of(pod) for pod in pods)} - {""})
     return tuple(_revision(name, frozen.get(name), engines.get(name), pods) for name in named)

@@ -14,7 +14,12 @@ from chaffinch.domain.manifests.common import ENGINE, ENGINE_PORT
 from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABEL
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
 from chaffinch.probe.plan import prompt_mix
-from chaffinch.runtime.reading import controller_uid, frozen_revision_of, pod_of
+from chaffinch.runtime.reading import (
+    UnreadableRevisionError,
+    controller_uid,
+    frozen_revision_of,
+    pod_of,
+)
 
 
 class NotYetError(Exception):
@@ -115,7 +120,10 @@ async def _frozen(cluster: Cluster, namespace: str, rollout: str, revision: str)
         kept = await cluster.get(Kinds.CONTROLLER_REVISION, namespace, revision_name(rollout, revision))
     except NotFoundError:
         raise NotYetError(f"Revision {revision} of rollout {rollout} has no ControllerRevision.") from None
-    return frozen_revision_of(kept).spec
+    try:
+        return frozen_revision_of(kept).spec
+    except UnreadableRevisionError as error:
+        raise NotYetError(f"Revision {revision} of rollout {rollout}: {error}.") from None
 
 
 def _revision(rollout: Manifest, target: ProbeTarget) -> str:

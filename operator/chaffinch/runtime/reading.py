@@ -7,6 +7,7 @@ condition is not ready, a Deployment without a count has no pods.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,10 @@ from chaffinch.domain.observation import CreationRefusal, FrozenRevision, Pod, T
 from chaffinch.ports.cluster import Manifest
 
 _LONGEST_WORD = 64
+
+
+class UnreadableRevisionError(ValueError):
+    """A ControllerRevision is not one that Chaffinch wrote; the text says what to do."""
 
 
 def controller_uid(manifest: Manifest) -> str | None:
@@ -106,13 +111,26 @@ def frozen_revision_of(manifest: Manifest) -> FrozenRevision:
     """Read a ControllerRevision.
 
     Raises:
-        KeyError: If it is not one of ours.
+        UnreadableRevisionError: If it is not one that Chaffinch wrote.
     """
-    data = manifest["data"]
-    return FrozenRevision(
-        number=int(manifest["revision"]),
-        hash_version=int(data["hashVersion"]),
-        template=data["template"],
-        spec=data["spec"],
-        startup_seconds=int(data["startupSeconds"]),
-    )
+    match manifest:
+        case {
+            "revision": int(number),
+            "data": {
+                "hashVersion": int(hash_version),
+                "template": {"spec": {"containers": [{}, *_]}} as template,
+                "spec": {"model": {}, "engine": {}} as spec,
+                "startupSeconds": int(startup_seconds),
+            },
+        }:
+            return FrozenRevision(number, hash_version, dict(template), dict(spec), startup_seconds)
+    raise UnreadableRevisionError("the ControllerRevision is not one that Chaffinch wrote; delete it")
+
+
+def readable_revisions(manifests: Iterable[Manifest]) -> dict[str, FrozenRevision]:
+    """Return the frozen revisions by name; what cannot be read as one is nothing that anybody froze."""
+    found = {}
+    for manifest in manifests:
+        with suppress(UnreadableRevisionError):
+            found[revision_of(manifest)] = frozen_revision_of(manifest)
+    return found

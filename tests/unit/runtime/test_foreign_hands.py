@@ -8,6 +8,11 @@ from typing import Any
 
 import pytest
 
+from chaffinch.api.v1alpha1.names import revision_name
+from chaffinch.api.v1alpha1.parse import parse_rollout
+from chaffinch.domain.manifests.common import ENGINE
+from chaffinch.domain.names import RolloutIdentity, child_labels, owner_reference
+from chaffinch.domain.revision import revision_of
 from chaffinch.ports.cluster import (
     ConflictError,
     Kinds,
@@ -40,6 +45,58 @@ def test_a_name_that_is_taken_stalls_and_nothing_is_touched() -> None:
         assert shop.cluster.read(Kinds.SERVICE, NAMESPACE, NAME) == before
         del shop.cluster.objects["Service", NAMESPACE, NAME]
         await until(shop, lambda: shop.status["phase"] == "Healthy")
+
+    run(story())
+
+
+def forged(shop: Shop, revision: str, name: str = "") -> dict[str, Any]:
+    """Return a ControllerRevision that looks like one of the rollout's, and holds nothing."""
+    identity = RolloutIdentity(NAMESPACE, NAME, shop.body["metadata"]["uid"])
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "namespace": NAMESPACE,
+            "name": name or revision_name(NAME, revision),
+            "labels": child_labels(NAME, ENGINE, revision),
+            "ownerReferences": [owner_reference(identity)],
+        },
+        "revision": 7,
+        "data": {},
+    }
+
+
+def test_a_forged_revision_that_nothing_asks_for_changes_nothing() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        await shop.look()
+        stable = shop.status["stable"]["revision"]
+        shop.cluster.put(forged(shop, "0bad0bad"))
+        shop.cluster.put(forged(shop, stable, name="another"))
+        before = shop.cluster.writes()
+        await shop.look()
+        assert shop.cluster.writes() == before
+        shop.apply(rollout(**V2))
+        await until(shop, lambda: shop.condition("Promoted")[0] == "True")
+
+    run(story())
+
+
+def test_a_forged_revision_in_the_place_of_the_next_one_stalls_and_is_not_touched() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        manifest = rollout(**V2)
+        revision = revision_of(parse_rollout(manifest))
+        before = shop.cluster.put(forged(shop, revision))
+        shop.apply(manifest)
+        await until(shop, lambda: shop.condition("Stalled") == ("True", "NameTaken"))
+        key = ("ControllerRevision", NAMESPACE, revision_name(NAME, revision))
+        assert shop.cluster.objects[key] == before
+        assert not [
+            name for kind, _, name in shop.cluster.objects if kind == "Deployment" and revision in name
+        ]
+        del shop.cluster.objects[key]
+        await until(shop, lambda: shop.condition("Promoted")[0] == "True")
 
     run(story())
 

@@ -7,7 +7,7 @@ import pytest
 from chaffinch.api.v1alpha1.parse import parse_baseline
 from chaffinch.domain.baseline import verify
 from chaffinch.ports.cluster import Kinds, RejectedError
-from fakes.workers import finished, record
+from fakes.workers import finished, record, start_workers
 from fakes.world import NAME, NAMESPACE
 from unit.runtime.benches import SMOKE, bench, story
 
@@ -49,6 +49,24 @@ def test_a_baseline_is_never_replaced() -> None:
         assert one.condition("Frozen")[:2] == ("False", "NameTaken")
         assert "freeze under another version" in one.condition("Frozen")[2]
         assert one.shop.cluster.read(Kinds.BASELINE, NAMESPACE, "chat-base-v1") == before
+
+    story(it())
+
+
+def test_nothing_is_frozen_of_a_revision_that_somebody_forged() -> None:
+    async def it() -> None:
+        one = await bench(**FREEZE)
+        await one.look()
+        revision = one.shop.status["stable"]["revision"]
+        kept = one.shop.cluster.read(Kinds.CONTROLLER_REVISION, NAMESPACE, f"{NAME}-{revision}")
+        one.shop.cluster.put({**kept, "data": {**kept["data"], "template": {"spec": {"containers": []}}}})
+        start_workers(one.shop.cluster)
+        one.results.answer = finished(record(one.uid))
+        await one.look()
+        await one.look()
+        status, reason, message = one.condition("Frozen")
+        assert (status, reason) == ("False", "ProbeFailed")
+        assert message.endswith("the ControllerRevision is not one that Chaffinch wrote; delete it.")
 
     story(it())
 

@@ -121,6 +121,21 @@ def test_a_revision_that_nothing_tells_of_is_waited_for() -> None:
     story(it())
 
 
+def test_a_revision_that_somebody_forged_is_waited_for_with_the_remedy() -> None:
+    async def it() -> None:
+        one = await bench(**SMOKE)
+        revision = one.shop.status["stable"]["revision"]
+        kept = one.shop.cluster.read(Kinds.CONTROLLER_REVISION, NAMESPACE, f"{NAME}-{revision}")
+        one.shop.cluster.put({**kept, "data": {"spec": "x"}})
+        await one.look()
+        assert one.condition()[2] == (
+            f"Revision {revision} of rollout {NAME}:"
+            " the ControllerRevision is not one that Chaffinch wrote; delete it."
+        )
+
+    story(it())
+
+
 def test_an_invalid_spec_names_the_field() -> None:
     async def it() -> None:
         one = await bench(profile="UPPER")

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from chaffinch.domain.observation import CreationRefusal, Pod, Termination
-from chaffinch.runtime.reading import controller_uid, creation_refusal, moment, pod_of
+from chaffinch.runtime.reading import (
+    UnreadableRevisionError,
+    controller_uid,
+    creation_refusal,
+    frozen_revision_of,
+    moment,
+    pod_of,
+    readable_revisions,
+)
 
 MADE = datetime(2026, 3, 1, 14, 0, tzinfo=UTC)
 BARE = Pod("chat-1", "uid-1", MADE)
@@ -102,3 +110,43 @@ def test_only_the_controller_owns() -> None:
 @pytest.mark.parametrize("text", [None, "", "yesterday", 7])
 def test_a_time_that_cannot_be_read_is_none(text: object) -> None:
     assert moment(text) is None
+
+
+TEMPLATE = {"spec": {"containers": [{"name": "engine"}]}}
+DATA = {"hashVersion": 1, "template": TEMPLATE, "spec": {"model": {}, "engine": {}}, "startupSeconds": 600}
+
+
+def kept(revision: object = 3, **data: object) -> dict[str, Any]:
+    return {
+        "metadata": {"labels": {"chaffinch.dev/revision": "1a2b3c4d"}},
+        "revision": revision,
+        "data": {**DATA, **data},
+    }
+
+
+def test_a_revision_is_read_as_it_was_frozen() -> None:
+    frozen = frozen_revision_of(kept())
+    assert (frozen.number, frozen.hash_version, frozen.startup_seconds) == (3, 1, 600)
+    assert (frozen.template, frozen.spec) == (TEMPLATE, DATA["spec"])
+    assert readable_revisions([kept()]) == {"1a2b3c4d": frozen}
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        kept(revision="3"),
+        kept(hashVersion=None),
+        kept(template={"spec": {"containers": []}}),
+        kept(template="x"),
+        kept(spec={"model": {}}),
+        kept(spec=[]),
+        kept(startupSeconds="600"),
+        {**kept(), "data": {}},
+        {**kept(), "data": "x"},
+        {"metadata": {}, "revision": 3},
+    ],
+)
+def test_what_nobody_froze_is_not_read_as_a_revision(manifest: dict[str, Any]) -> None:
+    with pytest.raises(UnreadableRevisionError, match="delete it"):
+        frozen_revision_of(manifest)
+    assert readable_revisions([manifest]) == {}
