@@ -99,6 +99,7 @@ def kubelet(settings: Settings, cgroup: str) -> str:
         "imageGCHighThresholdPercent": 100,
         "podLogsDir": str(settings.state / "pod-logs"),
         "serializeImagePulls": False,
+        "staticPodPath": str(settings.static_pods),
         "syncFrequency": "10s",
     }
     return json.dumps(document, indent=1)

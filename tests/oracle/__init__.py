@@ -5,7 +5,8 @@ the API server stored it, and checks every write of ours against what the cluste
 
 * I1, no black hole: a route write gives no weight to a revision without a Ready endpoint;
 * I2, stable capacity: no write of ours takes the stable Deployment below the required replicas
-  while it carries weight;
+  while it carries weight; of a stable whose pods nodes turn away, as its status tells, below those
+  that are Ready;
 * I3, no unearned weight: the canary's weight rises at most once per step, to that step's weight,
   and a later step begins only after a recorded Pass.
 """

@@ -111,6 +111,7 @@ class _Parser(argparse.ArgumentParser):
         add("--sim-crash-at-start", action="store_true")
         add("--sim-crash-after", type=_amount, default=life.crash_after)
         add("--sim-drain-seconds", type=_amount, default=life.drain)
+        add("--sim-memory-mib", type=_positive, default=life.memory)
 
 
 def _settings(options: argparse.Namespace) -> Settings:
@@ -136,6 +137,7 @@ def _settings(options: argparse.Namespace) -> Settings:
             crash_at_start=options.sim_crash_at_start,
             crash_after=options.sim_crash_after,
             drain=options.sim_drain_seconds,
+            memory=options.sim_memory_mib,
         ),
         buckets=options.custom_histogram_buckets,
     )

@@ -53,12 +53,14 @@ class Lifecycle:
         crash_at_start: Exit with code 1 instead of opening the port.
         crash_after: Exit with code 1 this long after the port opened, cutting every stream.
         drain: Time that open streams get after SIGTERM; by default none, as with vLLM's own default.
+        memory: MiB of memory that are taken before the port opens, and kept, as for a model's weights.
     """
 
     start_delay: float = 0.0
     crash_at_start: bool = False
     crash_after: float | None = None
     drain: float = 0.0
+    memory: int = 0
 
 
 @dataclass(frozen=True, slots=True)

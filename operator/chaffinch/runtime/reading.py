@@ -6,6 +6,7 @@ condition is not ready, a Deployment without a count has no pods.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -17,6 +18,9 @@ from chaffinch.domain.observation import CreationRefusal, FrozenRevision, Pod, T
 from chaffinch.ports.cluster import Manifest
 
 _LONGEST_WORD = 64
+_WORD = re.compile("[A-Za-z0-9]+")
+_FAILED = re.compile("OutOf[A-Za-z0-9./_-]+|[A-Za-z0-9]+")
+"""A kubelet without room names what it lacks: ``OutOfcpu``, ``OutOfnvidia.com/gpu``."""
 
 
 class UnreadableRevisionError(ValueError):
@@ -64,7 +68,7 @@ def pod_of(manifest: Manifest) -> Pod:
         unschedulable=scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable",
         terminating="deletionTimestamp" in metadata,
         started=moment((state.get("running") or {}).get("startedAt")),
-        failed=(_word(status.get("reason")) or "Failed") if status.get("phase") == "Failed" else None,
+        failed=(_word(status.get("reason"), _FAILED) or "Failed") if status.get("phase") == "Failed" else None,
     )
 
 
@@ -101,9 +105,9 @@ def _termination(container: Mapping[str, Any]) -> Termination | None:
     return None
 
 
-def _word(value: object) -> str | None:
+def _word(value: object, pattern: re.Pattern[str] = _WORD) -> str | None:
     # Reasons are single words of Kubernetes; anything else is nobody's reason.
-    fits = isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD and value.isascii() and value.isalnum()
+    fits = isinstance(value, str) and len(value) <= _LONGEST_WORD and pattern.fullmatch(value) is not None
     return str(value) if fits else None
 
 

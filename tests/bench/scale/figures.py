@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.scale.operator_process import Usage
+from bench.scale.controller import Usage
 
 _PASSES = "chaffinch_pass_seconds_bucket"
 _CALLS = "chaffinch_kubernetes_requests_total"
@@ -41,11 +41,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Scrape:
-    """What the operator had counted at one moment.
+    """What a controller had counted, or was counted of it, until one moment.
 
     Attributes:
         passes: Passes of rollouts that took at most so many seconds, by that number; cumulative.
-        calls: Requests to the API server, by verb and kind.
+            Empty of a controller of somebody else's.
+        calls: Requests to the API server, by verb and kind (or resource).
     """
 
     passes: Mapping[float, float]
@@ -105,7 +106,7 @@ class Span:
     Attributes:
         seconds: How long it was.
         cores: CPU seconds per second.
-        counted: What the operator counted in it.
+        counted: What was counted in it.
     """
 
     seconds: float
@@ -114,7 +115,7 @@ class Span:
 
     @classmethod
     def between(cls, start: tuple[Usage, Scrape], end: tuple[Usage, Scrape]) -> Span:
-        """Return what happened between two looks at the operator."""
+        """Return what happened between two looks at a controller."""
         (used, scraped), (used_later, scraped_later) = start, end
         seconds = used_later.at - used.at
         return cls(
@@ -128,8 +129,11 @@ class Span:
 
 def table(rows: Iterable[Row]) -> str:
     """Return the rows for a person to read."""
-    lines = [f"{'metric':<66} {'value':>10} {'target':>8}"]
+    rows = list(rows)
+    width = max(len(row.metric) for row in rows)
+    lines = [f"{'metric':<{width}} {'value':>10} {'target':>8}"]
     for row in rows:
         target = "-" if row.target is None else f"{row.target:g}"
-        lines.append(f"{row.metric:<66} {row.value:>10.3f} {target:>8} {'' if row.ok else 'MISSED'}".rstrip())
+        missed = "" if row.ok else "MISSED"
+        lines.append(f"{row.metric:<{width}} {row.value:>10.3f} {target:>8} {missed}".rstrip())
     return "\n".join(lines)

@@ -8,18 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from chaffinch.api.v1alpha1.parse import parse_rollout
-from chaffinch.api.v1alpha1.rollout import Objective
-from chaffinch.api.v1alpha1.status import Phase, RolloutStage
 from localcluster import kwok
 from localcluster.api import ApiClient
 from localcluster.progress import Progress
-from stage.service import Service
 
 PER_NAMESPACE = 50
+IMAGE = "localhost/engine:1"
+REPLICAS = 2
 
-_GROUP = "/apis/chaffinch.dev/v1alpha1"
-_IMAGE = "localhost/engine:1"
+_LONGEST_SECONDS = 1200.0
 _POLL_SECONDS = 10.0  # each look at a thousand rollouts is megabytes
 _THREADS = 4
 
@@ -31,24 +28,24 @@ class NotInTimeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How long the steps of a new version take, in seconds.
+class Kind:
+    """What a fleet is made of.
 
     Attributes:
-        canary: The first step, during which the operator is measured.
-        rest: Each of the steps after it.
+        group: Path of the API group and version, ``/apis/GROUP/VERSION``.
+        plural: The plural name.
+        prefix: How its namespaces' names begin.
+        manifest: From namespace, name and version (1 or 2) to the object.
+        is_healthy: Tells of an object whether it serves the version of its spec and has nothing left to do.
+        is_in_canary: Tells of an object whether it has users on both of its versions.
     """
 
-    canary: int
-    rest: int = 10
-
-    def steps(self) -> tuple[dict[str, Any], ...]:
-        """Return the strategy's steps."""
-        return (
-            {"name": "canary-20", "canary": {"weight": 20, "for": f"{self.canary}s"}},
-            {"name": "canary-50", "canary": {"weight": 50, "for": f"{self.rest}s"}},
-            {"name": "bake", "bake": {"for": f"{self.rest}s"}},
-        )
+    group: str
+    plural: str
+    prefix: str
+    manifest: Callable[[str, str, int], dict[str, Any]]
+    is_healthy: Callable[[Object], bool]
+    is_in_canary: Callable[[Object], bool]
 
 
 class Fleet:
@@ -56,50 +53,55 @@ class Fleet:
 
     Args:
         api: The API server, as the administrator.
-        size: How many rollouts.
-        pace: How fast new versions go.
+        kind: What they are.
+        size: How many.
         progress: Told how far they are.
     """
 
-    def __init__(self, api: ApiClient, size: int, pace: Pace, progress: Progress) -> None:
+    def __init__(self, api: ApiClient, kind: Kind, size: int, progress: Progress) -> None:
         self._api = api
+        self._kind = kind
         self._progress = progress
-        self._services = [
-            Service(
-                namespace=f"scale-{number // PER_NAMESPACE:02d}",
-                name=f"chat-{number:04d}",
-                image=_IMAGE,
-                flags=("--seed=1",),
-                steps=pace.steps(),
-                progress_deadline="1h",
-            )
-            for number in range(size)
+        self._places = [
+            (f"{kind.prefix}-{number // PER_NAMESPACE:02d}", f"chat-{number:04d}") for number in range(size)
         ]
 
-    def objectives(self) -> tuple[Objective, ...]:
-        """Return what all of them are gated by."""
-        return parse_rollout(self._services[0].manifest()).objectives
+    @property
+    def size(self) -> int:
+        """How many rollouts."""
+        return len(self._places)
 
     def create(self) -> None:
         """Create the namespaces and all rollouts."""
-        for name in sorted({service.namespace for service in self._services}):
+        for name in sorted({namespace for namespace, _ in self._places}):
             metadata = {"name": name, "annotations": kwok.NAMESPACE_ANNOTATIONS}
             document = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
             self._api.apply(f"/api/v1/namespaces/{name}", document)
-        self._apply(self._services)
+        self._apply(self._places, version=1)
 
     def give_new_version(self, count: int) -> None:
         """Edit so many rollouts, spread over all namespaces."""
-        every = len(self._services) // count
-        self._apply(service.version("--seed=2") for service in self._services[::every][:count])
+        every = self.size // count
+        self._apply(self._places[::every][:count], version=2)
 
-    def until(self, what: str, holds: Callable[[Object], bool], *, count: int, seconds: float) -> None:
-        """Wait until something is so of at least so many rollouts.
+    def until_healthy(self) -> None:
+        """Wait until all of them are Healthy.
 
         Raises:
-            NotInTimeError: If it is not after so many seconds.
+            NotInTimeError: If they are not after 20 minutes.
         """
-        deadline, shown = time.monotonic() + seconds, -1
+        self._until("are Healthy", self._kind.is_healthy, self.size)
+
+    def until_in_canary(self, count: int) -> None:
+        """Wait until at least so many have users on both of their versions.
+
+        Raises:
+            NotInTimeError: If they have not after 20 minutes.
+        """
+        self._until("have users on both versions", self._kind.is_in_canary, count)
+
+    def _until(self, what: str, holds: Callable[[Object], bool], count: int) -> None:
+        deadline, shown = time.monotonic() + _LONGEST_SECONDS, -1
         while True:
             rollouts = list(self._rollouts())
             reached = sum(holds(rollout) for rollout in rollouts)
@@ -110,12 +112,14 @@ class Fleet:
                 return
             if time.monotonic() > deadline:
                 other = next(rollout for rollout in rollouts if not holds(rollout))
-                raise NotInTimeError(f"{reached} of {count} {what} after {seconds:.0f} s; another: {other}")
+                raise NotInTimeError(
+                    f"{reached} of {count} {what} after {_LONGEST_SECONDS:.0f} s; another: {other}"
+                )
             time.sleep(_POLL_SECONDS)
 
     def _rollouts(self) -> Iterator[Object]:
         """Yield all rollouts as they are; a page at a time, for all at once are megabytes."""
-        path = f"{_GROUP}/inferencerollouts?limit=250"
+        path = f"{self._kind.group}/{self._kind.plural}?limit=250"
         next_page = path
         while next_page:
             page = self._api.get(next_page) or {"items": [], "metadata": {}}
@@ -123,26 +127,11 @@ class Fleet:
             token = page["metadata"].get("continue")
             next_page = f"{path}&continue={token}" if token else ""
 
-    def _apply(self, services: Iterable[Service]) -> None:
+    def _apply(self, places: Iterable[tuple[str, str]], *, version: int) -> None:
+        def apply(place: tuple[str, str]) -> None:
+            namespace, name = place
+            path = f"{self._kind.group}/namespaces/{namespace}/{self._kind.plural}/{name}"
+            self._api.apply(path, self._kind.manifest(namespace, name, version))
+
         with ThreadPoolExecutor(_THREADS) as pool:
-            list(pool.map(self._apply_one, services))
-
-    def _apply_one(self, service: Service) -> None:
-        place = f"{_GROUP}/namespaces/{service.namespace}/inferencerollouts/{service.name}"
-        self._api.apply(place, service.manifest())
-
-
-def is_healthy(rollout: Object) -> bool:
-    """Tell whether a rollout serves the version of its spec and has nothing left to do."""
-    status = rollout.get("status") or {}
-    if status.get("observedGeneration") != rollout["metadata"]["generation"]:
-        return False
-    return status.get("phase") == Phase.HEALTHY and not status.get("rollout")
-
-
-def is_in_canary(rollout: Object) -> bool:
-    """Tell whether a rollout has users on both of its versions."""
-    status = rollout.get("status") or {}
-    if (status.get("rollout") or {}).get("stage") != RolloutStage.STEPPING:
-        return False
-    return bool(status["traffic"]["weight"]["desired"])
+            list(pool.map(apply, places))

@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from prometheus_client import generate_latest
 from bench.scale import __main__ as scale
 from bench.scale.audit import AuditTail, but_leases
 from bench.scale.evidence import REQUESTS_PER_BLOCK, Prometheus, Routers
+from bench.scale.controller import Usage
 from bench.scale.figures import Row, Scrape, Span, table
-from bench.scale.operator_process import Usage
+from bench.scale.measurement import AuditedCalls
 from chaffinch.adapters.prometheus import PrometheusEvidence
 from chaffinch.domain.evidence import Evidence
 from chaffinch.ports.evidence import EvidenceQuestion
@@ -89,18 +91,45 @@ def _event(verb: str, resource: str, user: str = OPERATOR, stage: str = "Respons
 def test_only_what_the_user_wrote_since_the_last_look_is_counted(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
     log.write_text(_event("patch", "configmaps"))
-    tail = AuditTail(log, OPERATOR)
-    with log.open("a") as more:
-        more.write(_event("update", "leases") + _event("get", "pods") + _event("patch", "pods", user="admin"))
-        more.write(_event("create", "events") + _event("create", "events", stage="RequestReceived"))
-        more.write(_event("delete", "services")[:20])
-    assert tail.writes() == {"update leases": 1, "create events": 1}
-    assert but_leases({"update leases": 1, "create events": 1}) == {"create events": 1}
+    with closing(AuditTail(log, OPERATOR)) as tail:
+        with log.open("a") as more:
+            more.write(_event("update", "leases") + _event("get", "pods"))
+            more.write(_event("patch", "pods", user="admin") + _event("create", "events"))
+            more.write(_event("create", "events", stage="RequestReceived"))
+            more.write(_event("delete", "services")[:20])
+        assert tail.writes() == {"update leases": 1, "create events": 1}
+        assert but_leases({"update leases": 1, "create events": 1}) == {"create events": 1}
 
-    with log.open("a") as more:
-        more.write(_event("delete", "services")[20:])
-    assert tail.writes() == {"delete services": 1}
-    assert tail.writes() == {}
+        with log.open("a") as more:
+            more.write(_event("delete", "services")[20:])
+        assert tail.writes() == {"delete services": 1}
+        assert tail.writes() == {}
+
+
+def test_nothing_is_missed_when_the_api_server_begins_a_new_log(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.touch()
+    with closing(AuditTail(log, OPERATOR)) as tail:
+        log.write_text(_event("create", "pods"))
+        assert tail.requests() == {"create pods": 1}
+        with log.open("a") as more:
+            more.write(_event("get", "pods"))
+        log.rename(tmp_path / "audit-1.log")
+        assert tail.requests() == {"get pods": 1}  # and there is no new one yet
+        log.write_text(_event("watch", "pods"))
+        assert tail.requests() == {"watch pods": 1}
+
+
+def test_the_calls_of_a_peer_are_those_of_the_log_reads_and_writes(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    log.touch()
+    with closing(AuditTail(log, OPERATOR)) as tail:
+        count = AuditedCalls(tail)
+        log.write_text(_event("get", "pods") + _event("update", "leases"))
+        start = count()
+        with log.open("a") as more:
+            more.write(_event("get", "pods") * 2)
+        assert count().since(start).calls == {("get", "pods"): 2, ("update", "leases"): 0}
 
 
 async def test_the_operators_own_reader_finds_evidence_that_grows_with_every_scrape() -> None:

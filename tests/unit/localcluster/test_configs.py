@@ -42,6 +42,11 @@ def test_the_kubelet_stays_in_the_clusters_own_cgroup() -> None:
     assert read["clusterDNS"] == ["10.96.0.10"]
 
 
+def test_the_kubelet_runs_what_is_put_into_the_state_folder() -> None:
+    read = json.loads(configs.kubelet(_SETTINGS, "/localcluster-trial"))
+    assert read["staticPodPath"] == str(_SETTINGS.static_pods) == "/state/static-pods"
+
+
 def _audit_level(*, user: str, groups: list[str], verb: str, group: str, resource: str) -> str:
     """Apply the policy as the API server does: the first rule that matches decides."""
     for rule in json.loads(configs.audit_policy())["rules"]:

@@ -193,6 +193,16 @@ def test_a_step_that_waits_for_approval_allows_the_weight_before_it(weight: int,
     assert broken(history) == want
 
 
+@pytest.mark.parametrize(
+    ("size", "want"),
+    [(1, []), (0, ["I2 stable aaaaaaaa goes to 0 of 1 replicas with weight"])],
+)
+def test_a_stable_whose_pods_nodes_turn_away_keeps_those_that_are_ready(size: int, want: list[str]) -> None:
+    status = {"podStorms": [{"revision": STABLE}]}
+    storm = write("inferencerollouts/status", "chat", {"spec": SPEC, "status": status})
+    assert broken([*FIRST, endpoints(STABLE, "a-0"), storm, replicas(STABLE, size)]) == want
+
+
 def test_writes_of_others_are_taken_into_account_but_not_judged() -> None:
     stranger = write("deployments", f"chat-{STABLE}", {"spec": {"replicas": 0}}, user="admin")
     assert broken([*FIRST, stranger]) == []

@@ -53,7 +53,12 @@ def _condition(kind: str, status: str, reason: str = "") -> dict[str, Any]:
         (_pod(_condition("PodScheduled", "False", "SchedulingGated")), BARE),
         (_pod({}, deletionTimestamp="2026-03-01T14:02:00Z"), Pod("chat-1", "uid-1", MADE, terminating=True)),
         (_pod({"phase": "Failed", "reason": "Evicted"}), Pod("chat-1", "uid-1", MADE, failed="Evicted")),
+        (
+            _pod({"phase": "Failed", "reason": "OutOfnvidia.com/gpu"}),
+            Pod("chat-1", "uid-1", MADE, failed="OutOfnvidia.com/gpu"),
+        ),
         (_pod({"phase": "Failed"}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
+        (_pod({"phase": "Failed", "reason": "OutOf words"}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
         (_pod(_engine(restartCount=3)), Pod("chat-1", "uid-1", MADE, restarts=3)),
         (
             _pod(_engine(state={"running": {"startedAt": "2026-03-01T14:02:00Z"}})),

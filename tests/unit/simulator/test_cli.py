@@ -16,7 +16,7 @@ def test_the_arguments_that_the_operator_writes_are_read() -> None:
         "--sim-prefill-us-per-token 100 --sim-batch-slope 0.02 --sim-output-tokens 50 "
         "--sim-latency-factor 1.2 --sim-latency-min-prompt-tokens 300 --sim-latency-after 60 "
         "--sim-error-share cut=0.02 --sim-error-share=http500=0.01,429=0.03 "
-        "--sim-start-delay 20 --sim-crash-after 100 --sim-drain-seconds 5"
+        "--sim-start-delay 20 --sim-crash-after 100 --sim-drain-seconds 5 --sim-memory-mib 64"
     )
     assert parse(command.split()) == Settings(
         model="example/chat-1b",
@@ -34,7 +34,7 @@ def test_the_arguments_that_the_operator_writes_are_read() -> None:
             latency_after=60,
             error_shares={ErrorKind.CUT: 0.02, ErrorKind.HTTP_500: 0.01, ErrorKind.TOO_MANY: 0.03},
         ),
-        lifecycle=Lifecycle(start_delay=20, crash_after=100, drain=5),
+        lifecycle=Lifecycle(start_delay=20, crash_after=100, drain=5, memory=64),
     )
 
 
@@ -98,6 +98,7 @@ def test_histogram_edges_can_be_replaced_by_family() -> None:
         ("serve m --max-model-len 12q", "argument --max-model-len: 12q is no number of tokens"),
         ("serve m --speculative-config {", "argument --speculative-config: invalid loads value"),
         ("serve m --sim-ttft-ms nan", "argument --sim-ttft-ms: nan is not a finite number"),
+        ("serve m --sim-memory-mib 0", "argument --sim-memory-mib: 0 is not 1 or more"),
         ("serve m --sim-error-share boom=1", "error_shares: unknown kind 'boom'"),
         ("serve m --sim-latency-factor 0", "latency_factor: 0.0 is outside"),
         ("serve m --num-gpu-blocks-override 10", "--max-model-len 32768 needs more KV cache than"),

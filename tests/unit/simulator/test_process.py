@@ -1,9 +1,11 @@
 """The process as Kubernetes meets it: exit codes, signals, ports that open late."""
 
 import asyncio
+import os
 import signal
 import socket
 import time
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -23,6 +25,14 @@ async def test_crash_at_start_exits_with_code_1_without_opening_the_port() -> No
         _, message = await process.communicate()
     assert process.returncode == 1
     assert message.startswith(b"simulator: EngineCore failed to start")
+
+
+async def test_memory_for_weights_is_really_taken() -> None:
+    async with simulator("--sim-memory-mib 96") as (process, root), aiohttp.ClientSession() as session:
+        await healthy(session, root)
+        pages = Path(f"/proc/{process.pid}/statm").read_text().split()
+        resident = int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
+    assert resident > 96 << 20
 
 
 async def test_a_slow_start_refuses_connections_and_then_serves() -> None:
