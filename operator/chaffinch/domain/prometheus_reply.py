@@ -75,7 +75,7 @@ def read_matrix(body: bytes, window: Window) -> tuple[CountSeries, ...]:
     """
     labels, values = _columns(_result(_object(body)))
     samples = _samples(values, window)
-    if len(set(map(frozenset, map(dict.items, labels)))) != len(labels):
+    if _different(labels) != len(labels):
         raise _broken("the reply holds one series twice")
     return tuple(map(CountSeries, labels, samples))
 
@@ -121,6 +121,15 @@ def _columns(result: list[object]) -> tuple[list[dict[str, str]], list[list[obje
     if not (_are(list, values) and all(values)):
         raise _broken("a series of the reply has no samples")
     return labels, values
+
+
+def _different(labels: list[dict[str, str]]) -> int:
+    """Return how many of the series are different ones."""
+    names = list(map(tuple, labels))
+    orders = set(names)
+    if len(set(map(frozenset, orders))) != len(orders):  # some have the same names in another order
+        return len(set(map(frozenset, map(dict.items, labels))))
+    return len(set(zip(names, map(tuple, map(dict.values, labels)), strict=True)))
 
 
 def _samples(values: list[list[object]], window: Window) -> list[tuple[tuple[int, int], ...]]:

@@ -81,6 +81,10 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "two samples of one time": (reply(one([1001, "1"], [1001, "1"])), "two samples of one time"),
     "samples out of order": (reply(one([1002, "1"], [1001, "1"])), "two samples of one time"),
     "one series twice": (reply(one([1001, "1"]), one([1002, "2"])), "one series twice"),
+    "one series twice, its labels in another order": (
+        reply(one([1001, "1"]), one([1002, "2"], labels=dict(reversed(LABELS.items())))),
+        "one series twice",
+    ),
     "a sample of the future": (reply(one([1092, "1"])), "newer than what was asked for"),
 }
 VALUES = ["NaN", "+Inf", "-Inf", "Inf", "", " 1", "-1", "0.5", "1e400", "1_000", "٣", "0x1", SECRET]
@@ -102,6 +106,12 @@ def test_every_other_reply_is_refused_with_a_text_of_our_own(kind: str) -> None:
     assert text in str(refusal.value)
     assert SECRET not in str(refusal.value)
     assert refusal.value.no_evidence == NoEvidence(Problem.UNAVAILABLE, str(refusal.value))
+
+
+def test_series_with_the_same_values_under_other_names_are_different() -> None:
+    labels = [{"agent": "a", "revision": "b"}, {"revision": "a", "agent": "b"}, {"agent": "a", "pod": "b"}]
+    series = read_matrix(reply(*(one([1001, "1"], labels=each) for each in labels)), WINDOW)
+    assert [one.labels for one in series] == labels
 
 
 def test_a_sample_of_six_minutes_ago_is_stale() -> None:
