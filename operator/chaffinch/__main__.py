@@ -17,14 +17,13 @@ import secrets
 import signal
 import sys
 
-import httpx
 import kopf
 
 from chaffinch.adapters.agents import AgentRouters
 from chaffinch.adapters.apiserver import ConnectionSettingsError, connect
 from chaffinch.adapters.clock import SystemClock
 from chaffinch.adapters.cluster import KubernetesCluster, Limits, Report
-from chaffinch.adapters.pods import pod_client
+from chaffinch.adapters.pods import HttpPods, Pods
 from chaffinch.adapters.probe_results import WorkerResults
 from chaffinch.adapters.prometheus import PrometheusEvidence
 from chaffinch.adapters.prometheus_queries import Limits as PrometheusLimits
@@ -128,7 +127,7 @@ class Operator:
         evidence = PrometheusEvidence(
             settings.prometheus_url, limits=PrometheusLimits(seconds=settings.prometheus_timeout)
         )
-        async with pod_client(settings.pod_timeout, settings.pod_connections) as pods:
+        async with HttpPods(settings.pod_timeout, settings.pod_connections) as pods:
             hub = Hub(self._caretaker(evidence, pods).look_after)
             wakers = Wakers(hub, self._health, BaselineExport(self._metrics), lambda: self._end(hub))
             try:
@@ -148,7 +147,7 @@ class Operator:
         await evidence.aclose()
         return ENDED
 
-    def _caretaker(self, evidence: PrometheusEvidence, pods: httpx.AsyncClient) -> Caretaker:
+    def _caretaker(self, evidence: PrometheusEvidence, pods: Pods) -> Caretaker:
         settings, cluster, clock = self._settings, self._cluster, self._clock
         world = World(
             cluster=cluster,

@@ -7,10 +7,9 @@ import logging
 from collections.abc import Mapping
 from typing import Annotated
 
-import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chaffinch.adapters.pods import PodUnavailableError, fetch, pod_url
+from chaffinch.adapters.pods import Pods, PodUnavailableError
 from chaffinch.domain.observation import Acknowledgement
 
 log = logging.getLogger(__name__)
@@ -32,8 +31,8 @@ class _State(BaseModel):
 class AgentRouters:
     """Implements :class:`chaffinch.ports.router.Routers`."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
+    def __init__(self, pods: Pods) -> None:
+        self._pods = pods
 
     async def acknowledgements(self, addresses: Mapping[str, str]) -> Mapping[str, Acknowledgement]:
         """Ask all at once; whoever does not answer properly is left out."""
@@ -42,9 +41,7 @@ class AgentRouters:
 
     async def _ask(self, pod: str, address: str) -> Acknowledgement | None:
         try:
-            status, body = await fetch(
-                self._client, "GET", pod_url(address, "/state"), most_bytes=_MOST_BYTES
-            )
+            status, body = await self._pods.fetch("GET", address, "/state", most_bytes=_MOST_BYTES)
             if status != 200:
                 return None
             state = _State.model_validate_json(body)

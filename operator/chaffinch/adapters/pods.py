@@ -2,14 +2,19 @@
 
 Addresses come from the API server's pod status, the port is ours. Redirects and proxies are off, so a pod
 cannot send the operator to another address, and an answer is read up to a limit only.
+
+Every pass asks every router of its rollout, so this is a good part of what an operator of a thousand rollouts
+does; aiohttp takes a third of the CPU that httpx takes for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+from types import TracebackType
+from typing import Protocol, Self
 
-import httpx
+import aiohttp
 
 AGENT_PORT = 9090
 _LONGEST_SECONDS = 10.0  # for a whole answer, however slowly it drips
@@ -19,50 +24,82 @@ class PodUnavailableError(Exception):
     """A pod did not answer, or not properly. The text is ours."""
 
 
-def pod_client(timeout: float, connections: int) -> httpx.AsyncClient:
-    """Return a client for pods.
+class Pods(Protocol):
+    """Pods that can be asked."""
+
+    async def fetch(self, method: str, address: str, path: str, *, most_bytes: int) -> tuple[int, bytes]:
+        """Send a request and return status and body.
+
+        Args:
+            method: The HTTP method.
+            address: The pod's IP address.
+            path: The path, from the root.
+            most_bytes: The largest body.
+
+        Raises:
+            PodUnavailableError: If the address is not an IP address, if there is no answer in time, or if it
+                is larger.
+        """
+        ...
+
+
+class HttpPods:
+    """Implements :class:`Pods`; an asynchronous context manager, which closes the connections.
 
     Args:
         timeout: Longest wait for each step of a request, in seconds.
         connections: Requests at the same time.
+        port: The port that all of them listen on.
     """
-    return httpx.AsyncClient(
-        timeout=timeout,
-        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=0),
-        follow_redirects=False,
-        trust_env=False,
-    )
+
+    def __init__(self, timeout: float, connections: int, port: int = AGENT_PORT) -> None:
+        self._port = port
+        # A connection each: a pod is asked once in seconds, and a router has few to give.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections, force_close=True),
+            timeout=aiohttp.ClientTimeout(sock_connect=timeout, sock_read=timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"Accept-Encoding": "identity"},
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def fetch(self, method: str, address: str, path: str, *, most_bytes: int) -> tuple[int, bytes]:
+        """Send a request and return status and body."""
+        url = f"http://{_host(address)}:{self._port}{path}"
+        try:
+            async with (
+                asyncio.timeout(_LONGEST_SECONDS),
+                self._session.request(method, url, allow_redirects=False) as answer,
+            ):
+                body = bytearray()
+                async for part in answer.content.iter_any():
+                    body += part
+                    if len(body) > most_bytes:
+                        raise PodUnavailableError("the pod's answer is too large")
+                return answer.status, bytes(body)
+        except (aiohttp.ClientError, OSError):
+            raise PodUnavailableError("the pod does not answer") from None
 
 
-def pod_url(address: str, path: str) -> str:
-    """Return the URL of a path at a pod's address.
+def _host(address: str) -> str:
+    """Return an IP address as it stands in a URL.
 
     Raises:
-        PodUnavailableError: If the address is not an IP address.
+        PodUnavailableError: If it is none.
     """
     try:
         ip = ipaddress.ip_address(address)
     except ValueError:
         raise PodUnavailableError("the pod has no IP address") from None
-    return f"http://[{ip}]:{AGENT_PORT}{path}" if ip.version == 6 else f"http://{ip}:{AGENT_PORT}{path}"
-
-
-async def fetch(client: httpx.AsyncClient, method: str, url: str, *, most_bytes: int) -> tuple[int, bytes]:
-    """Send a request and return status and body.
-
-    Raises:
-        PodUnavailableError: If there is no answer in time, or it is larger than ``most_bytes``.
-    """
-    try:
-        async with (
-            asyncio.timeout(_LONGEST_SECONDS),
-            client.stream(method, url, headers={"Accept-Encoding": "identity"}) as answer,
-        ):
-            body = bytearray()
-            async for part in answer.aiter_raw():
-                body += part
-                if len(body) > most_bytes:
-                    raise PodUnavailableError("the pod's answer is too large")
-            return answer.status_code, bytes(body)
-    except (httpx.HTTPError, OSError):
-        raise PodUnavailableError("the pod does not answer") from None
+    return f"[{ip}]" if ip.version == 6 else str(ip)

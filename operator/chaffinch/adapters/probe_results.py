@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Annotated
 
-import httpx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from chaffinch.adapters.pods import PodUnavailableError, fetch, pod_url
+from chaffinch.adapters.pods import Pods, PodUnavailableError
 from chaffinch.api.v1alpha1.common import NAME_PATTERN
 from chaffinch.ports.probe_results import Finished, Progress
 from chaffinch.probe.result import MAX_RESULT_BYTES
@@ -29,15 +28,13 @@ class _Progress(BaseModel):
 class WorkerResults:
     """Implements :class:`chaffinch.ports.probe_results.ProbeResults`."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
-        self._client = client
+    def __init__(self, pods: Pods) -> None:
+        self._pods = pods
 
     async def ask(self, address: str) -> Progress | Finished | None:
         """Ask for the result: 200 has it, 503 tells how far the worker is."""
         try:
-            status, body = await fetch(
-                self._client, "GET", pod_url(address, "/result"), most_bytes=MAX_RESULT_BYTES
-            )
+            status, body = await self._pods.fetch("GET", address, "/result", most_bytes=MAX_RESULT_BYTES)
             if status == 200:
                 return Finished(body)
             if status == 503:
@@ -50,6 +47,6 @@ class WorkerResults:
     async def collected(self, address: str) -> None:
         """Let the worker go; if it does not hear it, it goes by itself later."""
         try:
-            await fetch(self._client, "POST", pod_url(address, "/collected"), most_bytes=1024)
+            await self._pods.fetch("POST", address, "/collected", most_bytes=1024)
         except PodUnavailableError:
             log.info("a probe worker did not hear that its result was collected")

@@ -17,12 +17,9 @@ PACKAGE = Path(__file__).parents[3] / "operator" / "chaffinch"
 PLACES = tuple(places())
 CLIENTS = {"httpx", "aiohttp", "requests", "urllib.request", "http.client", "urllib3"}
 WHO_SPEAKS_HTTP = {
-    "__main__.py",  # makes the clients
-    "adapters/agents.py",  # pods' IP addresses, as all that goes through adapters/pods.py
     "adapters/apiserver.py",  # the API server, from kubeconfig or the pod's environment
     "adapters/cluster.py",  # the same
-    "adapters/pods.py",
-    "adapters/probe_results.py",
+    "adapters/pods.py",  # pods' IP addresses
     "adapters/prometheus_queries.py",  # the address in the settings
     "agent/admin.py",  # Envoy's socket
     "agent/kube.py",  # the API server, from the pod's environment

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
@@ -23,6 +22,7 @@ from chaffinch.ports.cluster import ClusterError
 from chaffinch.runtime.gather import Gatherer
 from chaffinch.runtime.logs import MUTED, JsonFormatter
 from fakes.cluster import Key
+from fakes.pods import FakePods
 from fakes.virtual_time import run
 from fakes.workers import ADDRESS
 from fakes.world import Shop, rollout
@@ -156,44 +156,37 @@ def test_what_prometheus_says_goes_nowhere(logged: Callable[[], str], kind: str)
     assert "s3cr3t" not in shown_by(shop) + logged()
 
 
-AGENT_ANSWERS = (
-    httpx.Response(500, text=LONG),
-    httpx.Response(200, text=LONG),
-    httpx.Response(200, json={"epoch": SEED, "sequence": 1, "weights": {}}),
-    httpx.Response(
-        200, json={"epoch": 7, "sequence": 1, "weights": {SEED: 10_000}, "open": {SEED: 3}, "x": SEED}
-    ),
-    httpx.Response(302, headers={"Location": "http://s3cr3t.invalid/"}),
+AGENT_ANSWERS: tuple[tuple[int, Any], ...] = (
+    (500, LONG),
+    (200, LONG),
+    (200, {"epoch": SEED, "sequence": 1, "weights": {}}),
+    (200, {"epoch": 7, "sequence": 1, "weights": {SEED: 10_000}, "open": {SEED: 3}, "x": SEED}),
 )
 
 
-@pytest.mark.parametrize("answer", AGENT_ANSWERS, ids=range(len(AGENT_ANSWERS)))
-def test_what_a_router_says_goes_nowhere(logged: Callable[[], str], answer: httpx.Response) -> None:
-    asked = []
-
-    def respond_as_told(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.host)
-        return httpx.Response(
-            answer.status_code, headers=answer.headers, stream=httpx.ByteStream(answer.content)
-        )
-
-    async def story() -> Shop:
+@pytest.mark.parametrize(("status", "body"), AGENT_ANSWERS)
+def test_what_a_router_says_goes_nowhere(logged: Callable[[], str], status: int, body: Any) -> None:  # noqa: ANN401
+    async def story() -> tuple[Shop, FakePods]:
         shop = await healthy()
-        async with httpx.AsyncClient(transport=httpx.MockTransport(respond_as_told)) as client:
-            object.__setattr__(shop.world, "gatherer", Gatherer(shop.cluster, AgentRouters(client)))
-            shop.restart()
-            shop.apply(rollout(**V2))
-            task = asyncio.create_task(keep_looking(shop))
-            for _ in range(200):
-                shop.obey()
-                await asyncio.sleep(1)
-            task.cancel()
-            await asyncio.wait([task])
-        return shop
+        pods = FakePods(lambda _: (status, _bytes(body)))
+        object.__setattr__(shop.world, "gatherer", Gatherer(shop.cluster, AgentRouters(pods)))
+        shop.restart()
+        shop.apply(rollout(**V2))
+        task = asyncio.create_task(keep_looking(shop))
+        for _ in range(200):
+            shop.obey()
+            await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.wait([task])
+        return shop, pods
 
-    shop = run(story())
-    assert asked
+    shop, pods = run(story())
+    assert pods.asked
     assert "s3cr3t" not in shown_by(shop) + logged()
+
+
+def _bytes(body: object) -> bytes:
+    return (body if isinstance(body, str) else json.dumps(body)).encode()
 
 
 WORKER_ANSWERS: tuple[tuple[int, Any], ...] = (
@@ -207,14 +200,8 @@ WORKER_ANSWERS: tuple[tuple[int, Any], ...] = (
 
 @pytest.mark.parametrize(("status", "body"), WORKER_ANSWERS)
 def test_what_a_probe_worker_says_goes_nowhere(logged: Callable[[], str], status: int, body: Any) -> None:  # noqa: ANN401
-    content = (body if isinstance(body, str) else json.dumps(body)).encode()
-
-    def respond_as_told(_: httpx.Request) -> httpx.Response:
-        return httpx.Response(status, stream=httpx.ByteStream(content))
-
     async def story() -> tuple[dict[str, Any], str]:
-        async with httpx.AsyncClient(transport=httpx.MockTransport(respond_as_told)) as client:
-            answer = await WorkerResults(client).ask(ADDRESS)
+        answer = await WorkerResults(FakePods({ADDRESS: (status, _bytes(body))}.get)).ask(ADDRESS)
         one = await bench(**SMOKE)
         await one.run_to(answer)
         return one.body, shown_by(one.shop)
