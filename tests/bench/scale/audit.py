@@ -1,4 +1,4 @@
-"""What one user asked of the API server, from its audit log: the newest end only, for the whole is gigabytes."""
+"""What one user asked of the API server, from its audit log: its newest end, for the whole is gigabytes."""
 
 from __future__ import annotations
 

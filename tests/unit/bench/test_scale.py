@@ -17,8 +17,8 @@ from prometheus_client import generate_latest
 
 from bench.scale import __main__ as scale
 from bench.scale.audit import AuditTail, but_leases
-from bench.scale.evidence import REQUESTS_PER_BLOCK, Prometheus, Routers
 from bench.scale.controller import Usage
+from bench.scale.evidence import REQUESTS_PER_BLOCK, Prometheus, Routers
 from bench.scale.figures import Row, Scrape, Span, table
 from bench.scale.measurement import AuditedCalls
 from chaffinch.adapters.prometheus import PrometheusEvidence
