@@ -96,7 +96,7 @@ class Children:
                 continue
             address = address_of(manifest)
             if address[0] not in _CREATED_ONLY:
-                await self._cluster.apply(manifest, live=live.get(address))
+                await self._apply(manifest, live.get(address))
             elif address not in live:
                 await self._cluster.create(manifest)
             self._note(manifest)
@@ -118,6 +118,14 @@ class Children:
                 continue
             if controller_uid(found) == owner and "deletionTimestamp" not in found["metadata"]:
                 await self._cluster.delete(kind, namespace, reference.name, found["metadata"]["uid"])
+
+    async def _apply(self, manifest: Manifest, live: Manifest | None) -> None:
+        """Write an object that is not as wanted; one that nobody has written since it was is not compared."""
+        if self._as_wanted.is_unchanged(manifest, live):
+            return
+        made = await self._cluster.apply(manifest, live=live)
+        if manifest["kind"] in _ALWAYS_READ:
+            self._as_wanted.note(manifest, made)
 
     def _note(self, manifest: Manifest) -> None:
         """Remember that an object is as wanted."""

@@ -33,10 +33,25 @@ class AsWanted:
 
     def __init__(self) -> None:
         self._digests: dict[Address, bytes] = {}
+        self._versions: dict[Address, str] = {}
 
-    def note(self, manifest: Manifest) -> None:
-        """Remember that an object is as a manifest wants it."""
-        self._digests[_address(manifest)] = _digest(manifest)
+    def note(self, manifest: Manifest, live: Manifest | None = None) -> None:
+        """Remember that an object is as a manifest wants it.
+
+        Args:
+            manifest: What is wanted.
+            live: The object, if it has exactly the fields that are wanted of it.
+        """
+        address = _address(manifest)
+        self._digests[address] = _digest(manifest)
+        self._versions[address] = "" if live is None else live["metadata"].get("resourceVersion", "")
+
+    def is_unchanged(self, manifest: Manifest, live: Manifest | None) -> bool:
+        """Say whether an object is the very one that was noted for the same manifest."""
+        version = live["metadata"].get("resourceVersion") if live is not None else None
+        address = _address(manifest)
+        # The version first: it is a string, and a digest is taken of the whole manifest.
+        return bool(version) and self._versions.get(address) == version and self._is_noted(manifest)
 
     def edit(self, manifest: Manifest, live: Manifest | None) -> ForeignEdit | None:
         """Return what somebody else has done to an object, if that can be told; remember it if it is right.
@@ -45,12 +60,16 @@ class AsWanted:
             manifest: What is wanted.
             live: What is there; None if nothing is.
         """
+        if self.is_unchanged(manifest, live):
+            return None
         if live is not None and covers(live, manifest):
             self.note(manifest)
             return None
         by = None if live is None else _shown(others_in(live, manifest, FIELD_MANAGER))
-        was_right = self._digests.get(_address(manifest)) == _digest(manifest)
-        return ForeignEdit("/".join(_address(manifest)), by) if by or was_right else None
+        return ForeignEdit("/".join(_address(manifest)), by) if by or self._is_noted(manifest) else None
+
+    def _is_noted(self, manifest: Manifest) -> bool:
+        return self._digests.get(_address(manifest)) == _digest(manifest)
 
 
 def edits_of_route(

@@ -76,6 +76,36 @@ def test_what_leaves_no_trace_is_told_if_it_has_been_as_wanted(found: dict[str, 
     assert memory.edit(changed, found) is None
 
 
+def versioned(version: str, **changes: object) -> dict[str, Any]:
+    found = live([OURS], **changes)
+    found["metadata"]["resourceVersion"] = version
+    return found
+
+
+def test_an_object_is_unchanged_while_its_version_and_what_is_wanted_are_the_same() -> None:
+    memory = AsWanted()
+    assert not memory.is_unchanged(SERVICE, versioned("7"))
+    memory.note(SERVICE, versioned("7"))
+    assert memory.is_unchanged(SERVICE, versioned("7"))
+    assert not memory.is_unchanged(SERVICE, versioned("8"))
+    assert not memory.is_unchanged(SERVICE, None)
+    wanted = copy.deepcopy(SERVICE)
+    wanted["spec"]["ports"][0]["name"] = "web"
+    assert not memory.is_unchanged(wanted, versioned("7"))
+
+
+def test_an_object_without_a_version_is_never_unchanged() -> None:
+    memory = AsWanted()
+    memory.note(SERVICE, live([OURS]))
+    assert not memory.is_unchanged(SERVICE, live([OURS]))
+
+
+def test_a_look_at_the_fields_alone_does_not_make_an_object_unchanged() -> None:
+    memory = AsWanted()
+    assert memory.edit(SERVICE, versioned("7")) is None
+    assert not memory.is_unchanged(SERVICE, versioned("7"))
+
+
 def config_map(*recorded: dict[str, Any]) -> dict[str, Any]:
     metadata = {"name": "chat-router", "managedFields": list(recorded)}
     return {"kind": "ConfigMap", "metadata": metadata, "data": {}}
