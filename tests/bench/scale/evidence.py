@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,10 @@ SCRAPE_SECONDS = 15
 AGENTS = ("router-1", "router-2")
 REQUESTS_PER_BLOCK = 500
 LATENCY_SECONDS = 0.2
+
+_MOST_RENDERED = (
+    4 * SCRAPE_SECONDS
+)  # for each moment of scraping the index, a start and an end, and one to spare
 
 _UID, _ATTEMPT, _REVISION = "{uid}", "{attempt}", "{revision}"
 _MATCHER = re.compile(r'(\w+)=~?"([^"]*)"')
@@ -65,7 +70,7 @@ class Prometheus:
 
     def __init__(self, routers: Routers) -> None:
         self._routers = routers
-        self._arm = lru_cache(maxsize=32)(self._rendered)
+        self._arm = lru_cache(maxsize=_MOST_RENDERED)(self._rendered)
 
     def app(self) -> web.Application:
         """Return the server of ``/api/v1/query``."""
@@ -85,7 +90,7 @@ class Prometheus:
         if reach is None:
             raise web.HTTPBadRequest(text="only range selectors in milliseconds are answered")
         asked = dict(_MATCHER.findall(query))
-        scrapes = _scrapes(end - int(reach[1]) / 1000, end)
+        scrapes = scrapes_between(end - int(reach[1]) / 1000, end, asked["rollout_uid"])
         arm = self._arm(tuple(asked["__name__"].split("|")), scrapes) if scrapes else ""
         arm = arm.replace(_UID, asked["rollout_uid"]).replace(_ATTEMPT, asked["attempt"])
         arms = [arm.replace(_REVISION, revision) for revision in asked["revision"].split("|")]
@@ -108,7 +113,16 @@ class Prometheus:
         return json.dumps(series, separators=(",", ":"))[1:-1]
 
 
-def _scrapes(start: float, end: float) -> tuple[int, ...]:
-    """Return the times of all scrapes after one moment and up to another, in Unix seconds."""
-    first = int(start // SCRAPE_SECONDS) + 1
-    return tuple(SCRAPE_SECONDS * index for index in range(first, int(end // SCRAPE_SECONDS) + 1))
+def scrapes_between(start: float, end: float, target: str) -> tuple[int, ...]:
+    """Return the times of all scrapes after one moment and up to another, in Unix seconds.
+
+    As Prometheus does, each target is scraped at a moment of its own within the interval.
+
+    Args:
+        start: The moment after which.
+        end: The moment up to which.
+        target: Who is scraped.
+    """
+    offset = zlib.crc32(target.encode()) % SCRAPE_SECONDS
+    first, last = (int((moment - offset) // SCRAPE_SECONDS) for moment in (start, end))
+    return tuple(SCRAPE_SECONDS * index + offset for index in range(first + 1, last + 1))
