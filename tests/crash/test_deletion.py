@@ -158,17 +158,21 @@ def until_gone(playground: Playground, side: Side, began: float) -> None:
         eventually(
             partial(what_is_too_much, playground, namespace, way), began + GONE_SECONDS - time.monotonic(),
             f"{side.operator.name}, {way}: all is gone", 1, holds=lambda left: left == set(),
+            show=partial(told, namespace),
         )  # fmt: skip
         print(f"{side.operator.name}, {way}: gone after {time.monotonic() - began:.1f} s", flush=True)
 
 
 def what_is_too_much(playground: Playground, namespace: str, way: Way) -> set[str]:
-    """Return the names of what should be gone and is not."""
+    """Return the names of what should be gone and is not; of a namespace its own."""
     if way is not Way.NAMESPACE:
         return {name_of(each) for each in everything(Kubectl(namespace))} - {BASELINE}
-    if playground.api.get(f"/api/v1/namespaces/{namespace}") is None:
-        return set()
-    return {f"Namespace/{namespace}", *(name_of(each) for each in everything(Kubectl(namespace)))}
+    return {f"Namespace/{namespace}"} if playground.api.get(f"/api/v1/namespaces/{namespace}") else set()
+
+
+def told(namespace: str, _: set[str] | None) -> str:
+    """Say what is left in a namespace."""
+    return ", ".join(sorted(map(name_of, everything(Kubectl(namespace)))))
 
 
 def then_nothing_comes_back(playground: Playground, up: Side, down: Side) -> None:
