@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 
 from chaffinch.api.v1alpha1.status import ArmSamples, ObjectiveStatus, ObjectiveVerdict
-from chaffinch.domain.verdict import Against, Gate, GateVerdict, Kind, Outcome
+from chaffinch.domain.verdict import Against, EvidenceReason, Gate, GateVerdict, Kind, Outcome
 from chaffinch.domain.verdict.wording import describe
 from chaffinch.domain.wording import sentences
 
 _WORST_FIRST = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.PASS)
 
 
-def objectives_status(verdicts: Sequence[GateVerdict], step: str) -> tuple[ObjectiveStatus, ...]:
+@dataclass(frozen=True, slots=True)
+class StepClock:
+    """How long a step's requests have been counted.
+
+    Attributes:
+        since: When its clock began; None before it has.
+        now: The time.
+    """
+
+    since: datetime | None
+    now: datetime
+
+
+def objectives_status(
+    verdicts: Sequence[GateVerdict], step: str, clock: StepClock
+) -> tuple[ObjectiveStatus, ...]:
     """Return one entry per objective: of its gates, the one that is worst off.
 
     Args:
         verdicts: The verdicts on a step's gates, in the plan's order.
         step: The step's name.
+        clock: From which the next look is foreseen.
     """
     groups = groupby(verdicts, key=lambda verdict: verdict.gate.objective)
-    return tuple(_entry(min(group, key=_rank), step) for _, group in groups)
+    return tuple(_entry(min(group, key=_rank), step, clock) for _, group in groups)
 
 
 def _rank(verdict: GateVerdict) -> int:
     return _WORST_FIRST.index(verdict.outcome)
 
 
-def _entry(verdict: GateVerdict, step: str) -> ObjectiveStatus:
+def _entry(verdict: GateVerdict, step: str, clock: StepClock) -> ObjectiveStatus:
     gate = verdict.gate
     return ObjectiveStatus(
         name=gate.objective,
@@ -44,9 +62,23 @@ def _entry(verdict: GateVerdict, step: str) -> ObjectiveStatus:
             candidate=verdict.candidate,
             stable=verdict.control_requests if gate.against is Against.CONTROL else None,
         ),
+        eta=_next_look_at(verdict, clock),
         step=step,
         message=sentences(describe(verdict)),
     )
+
+
+def _next_look_at(verdict: GateVerdict, clock: StepClock) -> datetime | None:
+    """Foresee, to the second, when as many requests have come as the next look needs.
+
+    They are taken to come as they have so far. Only where a number of the canary's requests is all that is
+    waited for: nobody can foresee when measurements or a quiet stable revision's requests come back.
+    """
+    counted, since = verdict.candidate, clock.since
+    if verdict.reason is not EvidenceReason.JUDGING or counted == 0 or since is None or clock.now <= since:
+        return None
+    at = since + (clock.now - since) * (verdict.next_look / counted)
+    return at.replace(microsecond=0)
 
 
 def _interval(verdict: GateVerdict) -> str | None:

@@ -41,7 +41,7 @@ from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.manifests.common import Manifest, metadata
 from chaffinch.domain.names import RolloutIdentity
-from chaffinch.domain.objectives import objectives_status
+from chaffinch.domain.objectives import StepClock, objectives_status
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.revision import canonical, revision_of
 from chaffinch.domain.state import Candidate, LastAttempt, RolloutState, StepState
@@ -164,13 +164,14 @@ def frozen_form(
 
 
 def found_by(
-    judgement: Judgement | None, state: RolloutState, stored: tuple[ObjectiveStatus, ...] = ()
+    judgement: Judgement | None, state: RolloutState, now: datetime, stored: tuple[ObjectiveStatus, ...] = ()
 ) -> tuple[ObjectiveStatus, ...]:
     """Return what is known about the objectives, at the step that the state is in.
 
     Args:
         judgement: Of this pass; None if it judges nothing.
         state: What the pass started from.
+        now: The time.
         stored: The figures in the status. Of a step that has passed they are those it passed by, which a
             process that died between the status and the record did not get to record.
     """
@@ -179,7 +180,8 @@ def found_by(
         return ()
     if judgement is None:
         return () if candidate.step.passed_at is None else stored
-    return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name)
+    clock = StepClock(candidate.step.acknowledged_at, now)
+    return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name, clock)
 
 
 def is_news(before: RolloutRecordStatus, after: RolloutRecordStatus) -> bool:

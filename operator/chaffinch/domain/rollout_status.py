@@ -6,6 +6,7 @@ from datetime import datetime
 
 from chaffinch.api.v1alpha1 import status as api
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
+from chaffinch.api.v1alpha1.names import record_name
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.strategy import CanaryStep
 from chaffinch.domain.capacity import candidate_pods, weight_of_step
@@ -14,7 +15,7 @@ from chaffinch.domain.conditions.view import View
 from chaffinch.domain.intent import highest_sequence, route_order
 from chaffinch.domain.machine.judging import earliest_end
 from chaffinch.domain.manifests.common import engine_selector
-from chaffinch.domain.objectives import objectives_status
+from chaffinch.domain.objectives import StepClock, objectives_status
 from chaffinch.domain.state import Candidate, RolloutState, WarmUp
 from chaffinch.domain.status_codec import (
     last_command_status,
@@ -43,8 +44,6 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
     if view.seen.problems:
         return before
     conditions = conditions_of(view, before.conditions, generation)
-    candidate = state.candidate
-    progress = progress_status(state, candidate, _step(candidate)) if candidate else None
     return before.model_copy(
         update={
             "observed_generation": generation,
@@ -53,7 +52,7 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
             "selector": _selector(view),
             "stable": _stable(view),
             "candidate": _candidate(view),
-            "rollout": progress,
+            "rollout": _progress(view),
             "attempts": state.attempts,
             "last_attempt": _last_attempt(state),
             "last_command": last_command_status(state.last_command),
@@ -157,6 +156,14 @@ def _warm_up(warm_up: WarmUp) -> api.WarmUpStatus:
     )
 
 
+def _progress(view: View) -> api.RolloutProgress | None:
+    candidate = view.state.candidate
+    if candidate is None:
+        return None
+    record = record_name(view.seen.rollout.name, candidate.revision, attempt=candidate.attempt)
+    return progress_status(view.state, candidate, _step(candidate)).model_copy(update={"record": record})
+
+
 def _step(candidate: Candidate) -> api.StepStatus | None:
     at = candidate.step
     if at is None:
@@ -228,7 +235,8 @@ def _objectives(before: api.RolloutStatus, view: View) -> tuple[api.ObjectiveSta
         return ()
     if judgement is None or not judgement.verdicts or candidate is None or candidate.step is None:
         return before.objectives
-    return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name)
+    clock = StepClock(candidate.step.acknowledged_at, view.now)
+    return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name, clock)
 
 
 def _baseline(before: api.RolloutStatus, state: RolloutState) -> api.BaselineStatus | None:

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from chaffinch.api.v1alpha1.status import DecisionKind
+
+EndKind = Literal[DecisionKind.PROMOTE, DecisionKind.ROLLBACK]
+"""The decisions that end an attempt; a pause does not, and is no part of a route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +26,21 @@ class Decision:
         cause: A reason of the ``Promoted`` condition; ``AsExpected`` of a promotion.
         at: When it was decided.
         message: Why, with numbers, at most 300 characters. Not part of the route.
+        command: Name of the RolloutCommand by which a person decided it, if one did. Not part of the route.
     """
 
-    kind: DecisionKind
+    kind: EndKind
     cause: str
     at: datetime
     message: str = ""
+    command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RouteDecision:
     """A decision as the route carries it: the act and its log are one write."""
 
-    kind: DecisionKind
+    kind: EndKind
     cause: str
     at: datetime
 

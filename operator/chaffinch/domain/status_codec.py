@@ -29,6 +29,7 @@ from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.plan import AttemptPlan, FrozenBaseline
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import (
+    COMMANDED,
     Candidate,
     Hold,
     LastAttempt,
@@ -102,7 +103,7 @@ def _candidate(status: api.RolloutStatus) -> Candidate | None:
         warm_ups=candidate.warm_ups or 0,
         step=step,
         weight=weight.desired if weight else 0,
-        decision=_decision(progress.decision) if progress.decision else None,
+        decision=_decision(progress.decision),
         paused=_paused(progress.paused) if progress.paused else None,
     )
 
@@ -134,8 +135,11 @@ def _hold(hold: api.HoldStatus) -> Hold:
     return Hold(hold.reason, hold.since, hold.deadline, hold.message or "")
 
 
-def _decision(decision: api.DecisionStatus) -> Decision:
-    return Decision(decision.kind, decision.cause, decision.at, decision.message or "")
+def _decision(decision: api.DecisionStatus | None) -> Decision | None:
+    """Return how the attempt ends; a decision to pause it is remembered as the pause."""
+    if decision is None or decision.kind is api.DecisionKind.PAUSE:
+        return None
+    return Decision(decision.kind, decision.cause, decision.at, decision.message or "", decision.command)
 
 
 def _paused(paused: api.PauseStatus) -> Pause:
@@ -192,7 +196,7 @@ def progress_status(
     state: RolloutState, candidate: Candidate, step: api.StepStatus | None
 ) -> api.RolloutProgress:
     """Return what a status remembers of a running attempt."""
-    hold, decision, paused = state.hold, candidate.decision, candidate.paused
+    hold, paused = state.hold, candidate.paused
     return api.RolloutProgress(
         id=f"{candidate.revision}-a{candidate.attempt}",
         stage=state.stage,
@@ -207,12 +211,19 @@ def progress_status(
         paused=api.PauseStatus(since=paused.since, cause=paused.cause, by=paused.by, message=paused.message)
         if paused
         else None,
-        decision=api.DecisionStatus(
-            kind=decision.kind, cause=decision.cause, at=decision.at, message=decision.message
-        )
-        if decision
-        else None,
+        decision=_decision_status(candidate),
         plan=plan_to_json(candidate.plan),
+    )
+
+
+def _decision_status(candidate: Candidate) -> api.DecisionStatus | None:
+    decision, paused = candidate.decision, candidate.paused
+    if decision is not None:
+        return api.DecisionStatus(**asdict(decision))
+    if paused is None or paused.cause == COMMANDED:
+        return None
+    return api.DecisionStatus(
+        kind=api.DecisionKind.PAUSE, cause=paused.cause, at=paused.since, message=paused.message
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from chaffinch.api.v1alpha1.status import DecisionKind
 from chaffinch.domain.names import RolloutIdentity
-from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, StoredRoute
+from chaffinch.domain.route import EndKind, RouteArm, RouteDecision, RouteIntent, StoredRoute
 from chaffinch.routing.route import Arm, Decision, Edges, Route
 
 
@@ -51,10 +53,12 @@ def to_stored(route: Route, resource_version: str) -> StoredRoute:
 def _document_of(decision: RouteDecision | None) -> Decision | None:
     if decision is None:
         return None
-    return Decision(kind=decision.kind.value, cause=decision.cause, at=decision.at)
+    kind: Literal["Promote", "Rollback"] = "Promote" if decision.kind is DecisionKind.PROMOTE else "Rollback"
+    return Decision(kind=kind, cause=decision.cause, at=decision.at)
 
 
 def _value_of(decision: Decision | None) -> RouteDecision | None:
     if decision is None:
         return None
-    return RouteDecision(DecisionKind(decision.kind), decision.cause, decision.at)
+    kind: EndKind = DecisionKind.PROMOTE if decision.kind == "Promote" else DecisionKind.ROLLBACK
+    return RouteDecision(kind, decision.cause, decision.at)

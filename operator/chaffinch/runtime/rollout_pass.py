@@ -61,7 +61,7 @@ from chaffinch.runtime.status_record import StatusRecord, Term
 from chaffinch.runtime.subjects import read_subject
 from chaffinch.runtime.tracing import note_decision
 
-_IDLE_PASSES = 5
+_IDLE_PASSES = 3
 """After so many passes at rest, objects that are not watched (accounts, roles) are looked at again."""
 
 _ALLOW = "remove what forbids it"
@@ -169,7 +169,7 @@ class RolloutPass:
         leaving = state.stable is not None and bool(left_over(state, seen))
         if leaving:
             await self._children.make(scale_downs(state, seen, now, timing), gathered.live)
-        return Outcome(self._replies.again_in(timing.active if leaving else timing.idle, timing.active))
+        return Outcome(self._replies.again_in(timing.active if leaving else timing.stalled, timing.active))
 
     async def _work(self, body: Manifest, question: Question, gathered: Gathered) -> _Work:
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
@@ -286,7 +286,7 @@ class RolloutPass:
         if work.seen.problems:
             return
         stored = question.previous.objectives if question.previous else ()
-        found = found_by(answer.judgement, question.state, stored)
+        found = found_by(answer.judgement, question.state, question.now, stored)
         move = Move(question.state, answer.next.state, found, question.now)
         await self._recording.follow(
             work.seen.rollout, move, lambda candidate: frozen_form(question.spec, work.seen, candidate)

@@ -248,8 +248,17 @@ def test_an_abort_takes_the_traffic_off_before_anything_is_recorded() -> None:
     candidate = decided.state.candidate
     assert candidate is not None
     assert candidate.decision is not None
-    assert (candidate.weight, candidate.decision.cause) == (0, "Aborted")
-    assert candidate.decision.message == "aborted by ann"
+    assert candidate.weight == 0
+    assert candidate.decision == Decision(
+        DecisionKind.ROLLBACK, "Aborted", NOW, "aborted by ann", command="c-uid-1"
+    )
+
+
+def test_a_promotion_by_command_says_which_command() -> None:
+    candidate = answered(STEPPING, command("Promote")).state.candidate
+    assert candidate is not None
+    assert candidate.decision is not None
+    assert (candidate.decision.kind, candidate.decision.command) == (DecisionKind.PROMOTE, "c-uid-1")
 
 
 def test_an_aborted_revision_is_not_a_failed_one_and_not_tried_again_by_itself() -> None:
@@ -276,7 +285,7 @@ def test_no_command_stands_between_a_fail_and_the_rollback(action: str) -> None:
     assert candidate is not None
     assert candidate.decision is not None
     assert (decided.order, candidate.decision.cause) == (WriteOrder.ROUTE_FIRST, "ObjectiveFailed")
-    assert decided.state.last_command is None
+    assert (decided.state.last_command, candidate.decision.command) == (None, None)
 
 
 @pytest.mark.parametrize("action", ["Promote", "Resume", "Abort"])

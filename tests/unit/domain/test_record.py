@@ -168,16 +168,16 @@ def test_figures_go_to_the_step_that_they_were_found_at_and_stay_with_it() -> No
 
 
 def test_without_a_judgement_or_a_step_nothing_was_found() -> None:
-    assert found_by(None, STEPPING) == ()
-    assert found_by(None, REFUSED) == ()
+    assert found_by(None, STEPPING, NOW) == ()
+    assert found_by(None, REFUSED, NOW) == ()
 
 
 def test_the_figures_that_a_step_passed_by_are_found_in_the_status_when_they_were_not_recorded() -> None:
     stored = (ObjectiveStatus(name="a", verdict=ObjectiveVerdict.PASS, reason="Sufficient", step="canary-5"),)
     passed = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(1, NOW, NOW, passed_at=LATER)))
-    assert found_by(None, passed, stored) == stored
+    assert found_by(None, passed, NOW, stored) == stored
     # Of a step that is under way they may be an earlier attempt's.
-    assert found_by(None, STEPPING, stored) == ()
+    assert found_by(None, STEPPING, NOW, stored) == ()
 
 
 def test_a_hold_is_kept_with_its_latest_words_and_its_end() -> None:

@@ -94,7 +94,10 @@ ROLLING_BACK = replace(
     STEPPING,
     stage=RolloutStage.ROLLING_BACK,
     hold=None,
-    candidate=replace(CANDIDATE, decision=Decision(DecisionKind.ROLLBACK, "CrashLoop", NOW, "exit code 1")),
+    candidate=replace(
+        CANDIDATE,
+        decision=Decision(DecisionKind.ROLLBACK, "Aborted", NOW, "aborted by ann", "chat-abort-x7d2p"),
+    ),
 )
 IDLE = replace(STEPPING, stage=RolloutStage.IDLE, candidate=None, hold=None)
 

@@ -20,6 +20,7 @@ from chaffinch.api.v1alpha1.common import (
     Count,
     Message,
     Name,
+    ObjectName,
     RevisionHash,
     ShortText,
     StatusModel,
@@ -62,6 +63,7 @@ class DecisionKind(StrEnum):
 
     PROMOTE = "Promote"
     ROLLBACK = "Rollback"
+    PAUSE = "Pause"
 
 
 class Outcome(StrEnum):
@@ -207,13 +209,15 @@ class DecisionStatus(StatusModel):
     """What was decided about the candidate; written before it is acted on."""
 
     kind: DecisionKind
-    """What was decided."""
+    """What was decided; `Pause`, which ends no attempt, after a miss if `onFailure` is `Pause`."""
     cause: Word
     """Why: a reason."""
     at: Timestamp
     """When."""
     message: Message | None = None
     """The evidence, in words."""
+    command: ObjectName | None = None
+    """The RolloutCommand by which a person decided it; absent if nobody did."""
 
 
 class RolloutProgress(StatusModel):
@@ -235,6 +239,8 @@ class RolloutProgress(StatusModel):
     """Why it stays at its step until a person says otherwise, when it does."""
     decision: DecisionStatus | None = None
     """What was decided about the candidate."""
+    record: ObjectName | None = None
+    """The RolloutRecord in which what becomes of the attempt is kept."""
     plan: Annotated[str, StringConstraints(max_length=PLAN_MAX_LENGTH)] | None = None
     """What was frozen when it started: objectives, steps and deadline, as JSON."""
 
@@ -303,6 +309,8 @@ class ObjectiveStatus(StatusModel):
     """The limit that it is held to."""
     samples: ArmSamples | None = None
     """How many requests this rests on."""
+    eta: Timestamp | None = None
+    """When it is looked at next if requests come as they did in this step so far; no verdict is promised."""
     step: Name | None = None
     """The step at which it was judged."""
     message: Message | None = None

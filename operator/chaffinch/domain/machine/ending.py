@@ -20,9 +20,9 @@ NOT_REMEMBERED = ENVIRONMENT | {Reason.SUPERSEDED, Reason.ABORTED}
 """Causes that don't make a revision a failed one."""
 
 
-def rolling_back(situation: Situation, cause: str, message: str) -> Next:
+def rolling_back(situation: Situation, cause: str, message: str, command: str | None = None) -> Next:
     """Decide to roll back: the route takes all traffic off the candidate before anything else is written."""
-    decision = Decision(DecisionKind.ROLLBACK, cause, situation.now, clip(message))
+    decision = Decision(DecisionKind.ROLLBACK, cause, situation.now, clip(message), command)
     return situation.at_once(rolled_back_by(situation, decision), WriteOrder.ROUTE_FIRST)
 
 

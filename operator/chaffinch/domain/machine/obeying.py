@@ -39,7 +39,7 @@ def abort(situation: Situation, command: Command) -> Answer:
         return Answer(
             CommandReason.TOO_LATE, f"{decided_already(situation).message}. Change the spec instead"
         )
-    following = rolling_back(situation, Reason.ABORTED, f"aborted {who(command)}")
+    following = rolling_back(situation, Reason.ABORTED, f"aborted {who(command)}", command.name)
     return done(f"{candidate.revision} is being rolled back to {stable.revision}", following)
 
 
@@ -60,7 +60,8 @@ def promote(situation: Situation, command: Command) -> Answer:
         message = f"No pod of {candidate.revision} is ready and warm. Ask again when one is"
         return Answer(CommandReason.NOT_WARM, message)
     message = f"promoted {who(command)}, without the steps that were left{_in_spite_of(situation)}"
-    return done(f"{candidate.revision} is {message}", decided_to_promote(situation, message))
+    following = decided_to_promote(situation, message, command.name)
+    return done(f"{candidate.revision} is {message}", following)
 
 
 def approve(situation: Situation, command: Command) -> Answer:

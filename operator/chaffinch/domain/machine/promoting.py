@@ -24,9 +24,11 @@ from chaffinch.domain.state import RolloutState
 from chaffinch.domain.wording import clip
 
 
-def decided_to_promote(situation: Situation, message: str = "every step passed") -> Next:
+def decided_to_promote(
+    situation: Situation, message: str = "every step passed", command: str | None = None
+) -> Next:
     """Decide to promote. The status says so before the route does."""
-    decision = Decision(DecisionKind.PROMOTE, Reason.AS_EXPECTED, situation.now, clip(message))
+    decision = Decision(DecisionKind.PROMOTE, Reason.AS_EXPECTED, situation.now, clip(message), command)
     deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
     state = situation.with_candidate(decision=decision, deadline=deadline, paused=None)
     return situation.at_once(replace(state, stage=RolloutStage.PROMOTING, hold=None))
