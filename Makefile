@@ -91,6 +91,7 @@ generate: setup ## Write the generated files: CRDs, their copies in the chart, r
 	$(PY) -m chaffinch.api.generate
 	$(PY) -m chaffinch.cli.reference > docs/reference-cli.md
 	$(PY) -m chaffinch.reference_metrics > docs/reference-metrics.md
+	$(PY) -m chaffinch.settings > docs/reference-settings.md
 
 .PHONY: lock
 lock: setup ## Pin the dependencies of pyproject.toml anew

@@ -101,7 +101,9 @@ class Settings(BaseSettings):
         5, description="Longest time between two looks at a rollout that is in progress, in seconds."
     )
     idle_interval: Seconds = Field(
-        60, description="Longest time between two looks at a rollout with nothing to do, in seconds."
+        120,
+        description="Longest time between two looks at a rollout with nothing to do, in seconds; "
+        "what is watched wakes it before, and while a person is waited for it is 60 s at most.",
     )
     pass_spacing: Seconds = Field(
         1,

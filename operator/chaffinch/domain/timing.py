@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+_MOST_STALLED = 60.0
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Deadlines and intervals, all in seconds unless said otherwise.
@@ -33,7 +36,7 @@ class Timing:
         router_quiet: How long they have to leave them alone until that is forgotten.
         moment: How long pods may be not Ready, in the same container, before a step's clock starts anew.
         active: Longest pause between two passes while something is in progress.
-        idle: Longest pause between two passes otherwise.
+        idle: Longest pause between two passes at rest; what is watched wakes a rollout before.
         objectives: Shortest time between two status writes that only bring new figures.
     """
 
@@ -51,5 +54,10 @@ class Timing:
     router_quiet: float = 900
     moment: float = 10
     active: float = 5
-    idle: float = 60
+    idle: float = 120
     objectives: float = 30
+
+    @property
+    def stalled(self) -> float:
+        """Longest pause between two passes while a person is waited for: what they mend may not be watched."""
+        return min(self.idle, _MOST_STALLED)

@@ -17,7 +17,7 @@ def a_name_is_taken(situation: Situation) -> Next | None:
     """A child's name belongs to someone else. Nothing is written before a person has resolved it."""
     if not situation.seen.taken:
         return None
-    return Next(situation.state, act=False, requeue_after=situation.timing.idle)
+    return Next(situation.state, act=False, requeue_after=situation.timing.stalled)
 
 
 CHECKS = (a_read_has_failed, a_name_is_taken)

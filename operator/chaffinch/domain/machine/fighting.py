@@ -40,12 +40,12 @@ def somebody_fights_for_the_router(situation: Situation) -> Next | None:
     if fight is None:
         return None
     if candidate is None:
-        return Next(situation.state, requeue_after=situation.timing.idle)
+        return Next(situation.state, requeue_after=situation.timing.stalled)
     state, order = situation.state, WriteOrder.STATUS_FIRST
     if situation.state.stage is RolloutStage.STEPPING and candidate.weight and _stable_carries(situation):
         state, order = begun_anew(situation, weight=0), WriteOrder.ROUTE_FIRST
     held = situation.held(state, Reason.ROUTE_FIGHT, fight_for_router(fight), None)
-    return replace(held, order=order, requeue_after=situation.timing.idle)
+    return replace(held, order=order, requeue_after=situation.timing.stalled)
 
 
 def after_fight(situation: Situation) -> RolloutState:
