@@ -105,7 +105,7 @@ class Play:
         name, version = BASELINE
         self._chaffinch(
             "baseline", "freeze", "--probe=chat-baseline", f"--namespace={NAMESPACE}",
-            f"--name={name}", f"--version={version}", f"--output={manifest}",
+            f"--name={name}", f"--version={version}", f"--file={manifest}",
         )  # fmt: skip
         self._chaffinch("baseline", "verify", str(manifest))
         self._kubectl("apply", f"--filename={manifest}")

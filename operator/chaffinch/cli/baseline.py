@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from chaffinch.api.v1alpha1.baseline import InferenceBaselineSpec
-from chaffinch.api.v1alpha1.common import API_VERSION, format_time
+from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.names import baseline_object_name
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_baseline
+from chaffinch.cli import baseline_views as views
 from chaffinch.cli.documents import STANDARD, Document, read_documents, to_yaml, write_text
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.freeze import BASELINES, baseline_of_probe
 from chaffinch.cli.groups import Groups
+from chaffinch.cli.output import add_output, wants_json
 from chaffinch.cli.place import add_place, kubectl_of
-from chaffinch.cli.tables import columns, quantile, stage_table
-from chaffinch.domain.baseline import comparison_obstacles, fingerprint_mismatches, verify
+from chaffinch.cli.screen import show_json
+from chaffinch.domain.baseline import comparison_obstacles, fingerprint_mismatches
 
 KIND = "InferenceBaseline"
 
@@ -31,25 +34,42 @@ def add(groups: Groups) -> None:
     show = commands.add_parser("show", help="print what a baseline holds")
     show.add_argument("source", metavar="FILE|NAME", help="a file, or an InferenceBaseline of the cluster")
     add_place(show)
+    add_output(show, views.SHOWN)
     show.set_defaults(run=_show)
-    listed = commands.add_parser("list", help="list the baselines of the cluster, and check each")
+    listed = commands.add_parser(
+        "list",
+        help="list the baselines of the cluster, and check each",
+        description="List the baselines of the cluster, and check each. Exits with 1 if one was changed or"
+        " makes no sense.",
+    )
     add_place(listed)
+    add_output(listed, views.LISTED)
     listed.set_defaults(run=_list)
+    _add_verify(commands)
+    _add_diff(commands)
+
+
+def _add_verify(commands: Groups) -> None:
     check = commands.add_parser(
         "verify",
         help="check that baselines are what was frozen",
         description="Check digest, name and numbers of every InferenceBaseline in the files."
         " Exits with 1 if one was changed or makes no sense.",
     )
-    check.add_argument("files", nargs="+", metavar="FILE")
+    check.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON; - is standard input")
+    add_output(check, views.VERIFIED)
     check.set_defaults(run=_verify)
+
+
+def _add_diff(commands: Groups) -> None:
     diff = commands.add_parser(
         "diff",
         help="say what differs between the circumstances of two baselines",
         description="Name each differing field. Exits with 4 if a comparison of the two would mean nothing.",
     )
-    diff.add_argument("old", metavar="FILE")
-    diff.add_argument("new", metavar="FILE")
+    diff.add_argument("old", metavar="OLD", help="a file with the one")
+    diff.add_argument("new", metavar="NEW", help="a file with the other")
+    add_output(diff, views.DIFFERENCE)
     diff.set_defaults(run=_diff)
 
 
@@ -63,35 +83,45 @@ def _add_freeze(commands: Groups) -> None:
     freeze.add_argument("--probe", required=True, metavar="NAME", help="the LoadProbe")
     freeze.add_argument("--name", required=True, help="name of the baseline, such as chat-h100")
     freeze.add_argument("--version", required=True, help="version of the baseline, such as v1 or 2026.03")
-    freeze.add_argument("--output", metavar="FILE", help="write the manifest there instead of creating it")
+    freeze.add_argument(
+        "--file",
+        metavar="FILE",
+        help="write the manifest there, as YAML, instead of creating it; - is standard output",
+    )
     add_place(freeze)
+    add_output(freeze, views.FROZEN)
     freeze.set_defaults(run=_freeze)
 
 
 def _freeze(options: argparse.Namespace) -> Exit:
+    if options.file == STANDARD and wants_json(options):
+        raise CommandError(
+            "--file - and --output json both want standard output: name a file, or leave one out", Exit.USAGE
+        )
     kubectl = kubectl_of(options)
     spec = baseline_of_probe(kubectl, options.probe, options.name, options.version)
     body = manifest(spec)
-    if options.output is None:
+    if options.file is None:
         kubectl.create(body)
+    else:
+        write_text(options.file, to_yaml(body))
+    if wants_json(options):
+        show_json(views.frozen_shape(spec, options.file))
+    elif options.file is None:
         print(f"{KIND} {body['metadata']['name']} created, {spec.digest}")
-        return Exit.OK
-    write_text(options.output, to_yaml(body))
-    if options.output != STANDARD:
+    elif options.file != STANDARD:
         print(_written(options, spec), file=sys.stderr)
     return Exit.OK
 
 
 def _written(options: argparse.Namespace, spec: InferenceBaselineSpec) -> str:
-    gate = next(stage for stage in spec.stages if stage.name == spec.gate_stage)
-    p95 = quantile(gate.sketches.ttft, 0.95)
     place = [("--namespace", options.namespace), ("--context", options.context)]
     flags = [f"{flag}={value}" for flag, value in place if value]
     name = baseline_object_name(spec.name, spec.version)
     return (
-        f"{KIND} {name} written to {options.output}, {spec.digest}\n"
-        f"it holds {gate.requests} requests of stage {gate.name}, P95 TTFT {p95}\n"
-        f"next: {shlex.join(['kubectl', 'apply', '-f', options.output, *flags])}"
+        f"{KIND} {name} written to {options.file}, {spec.digest}\n"
+        f"{views.gate_summary(spec)}\n"
+        f"next: {shlex.join(['kubectl', 'apply', '-f', options.file, *flags])}"
     )
 
 
@@ -111,81 +141,58 @@ def _show(options: argparse.Namespace) -> Exit:
     else:
         body = kubectl_of(options).get(BASELINES, options.source)
         documents = [Document(options.source, body)]
-    for document in documents:
-        print(_description(_parsed(document), document.name))
+    found = [(_parsed(document), document.name) for document in documents]
+    if wants_json(options):
+        show_json([views.shown_shape(spec, name) for spec, name in found])
+    else:
+        for spec, name in found:
+            print(views.description(spec, name))
     return Exit.OK
 
 
 def _list(options: argparse.Namespace) -> Exit:
     bodies = kubectl_of(options).find(BASELINES)
-    if not bodies:
-        print("there are no baselines here", file=sys.stderr)
-        return Exit.OK
     documents = [Document(f"{KIND} {body['metadata']['name']}", body) for body in bodies]
-    checked = [(document, _verification(document)) for document in documents]
-    rows = [_line(_parsed(document), document, problem) for document, problem in checked]
-    print(columns([("name", "version", "model", "engine", "gpus", "frozen", "check"), *sorted(rows)]))
-    return Exit.FAILED if any(problem for _, problem in checked) else Exit.OK
-
-
-def _line(spec: InferenceBaselineSpec, document: Document, problem: str | None) -> tuple[str, ...]:
-    circumstances = spec.fingerprint
-    gpus = f"{circumstances.gpu_count} x {circumstances.gpu_product or 'GPU'}"
-    frozen = format_time(spec.provenance.created_at)
-    engine = circumstances.engine_version or ""
-    return (document.name, spec.version, spec.model.name, engine, gpus, frozen, problem or "ok")
-
-
-def _description(spec: InferenceBaselineSpec, object_name: str) -> str:
-    circumstances, source = spec.fingerprint, spec.provenance
-    problem = verify(spec, object_name)
-    model = spec.model.source + (f"@{spec.model.revision}" if spec.model.revision else "")
-    facts = columns(
-        [
-            ("baseline", f"{spec.name} {spec.version}"),
-            ("digest", f"{spec.digest} ({problem or 'verified'})"),
-            ("model", f"{spec.model.name} from {model}"),
-            ("engine", f"{circumstances.engine_image}, version {circumstances.engine_version}"),
-            ("arguments", " ".join(circumstances.engine_args) or "(none)"),
-            ("hardware", f"{circumstances.gpu_count} x {circumstances.gpu_product or 'GPU'} per pod"),
-            ("pods measured", str(circumstances.replicas)),
-            ("measured by", f"probe {source.probe} on {source.rollout}, revision {source.revision}"),
-            ("frozen", format_time(source.created_at)),
-        ]
-    )
-    table = stage_table(spec.stages, spec.gate_stage)
-    return f"{facts}\n\n{table}\n\n* the stage that verdicts are reached from"
+    found = [views.checked(document) for document in sorted(documents, key=lambda each: each.name)]
+    if wants_json(options):
+        show_json([views.listed_shape(each) for each in found])
+    elif found:
+        print(views.table_of(found))
+    else:
+        print("there are no baselines here", file=sys.stderr)
+    return _exit(found)
 
 
 def _verify(options: argparse.Namespace) -> Exit:
-    failed = False
-    for path in options.files:
-        for document in _baselines(path):
-            problem = _verification(document)
-            failed = failed or problem is not None
-            print(f"{path}: {document.name}: {problem or 'ok'}")
-    return Exit.FAILED if failed else Exit.OK
+    found = [views.checked(document) for path in options.files for document in _baselines(path)]
+    if wants_json(options):
+        show_json([views.verified_shape(each) for each in found])
+    else:
+        for each in found:
+            print(f"{each.document.place}: {each.document.name}: {each.problem or 'ok'}")
+    return _exit(found)
 
 
-def _verification(document: Document) -> str | None:
-    try:
-        return verify(parse_baseline(document.body), document.name)
-    except InvalidSpec as error:
-        return str(error)
+def _exit(found: Sequence[views.Checked]) -> Exit:
+    return Exit.FAILED if any(each.problem for each in found) else Exit.OK
 
 
 def _diff(options: argparse.Namespace) -> Exit:
     old, new = (_parsed(_baselines(path)[0]) for path in (options.old, options.new))
     obstacles = comparison_obstacles(old, fingerprint=new.fingerprint, model=new.model, profile=new.profile)
-    for field in fingerprint_mismatches(old, new.fingerprint):
-        if field not in obstacles:
+    harmless = [field for field in fingerprint_mismatches(old, new.fingerprint) if field not in obstacles]
+    if wants_json(options):
+        marked = [(field, False) for field in harmless] + [(field, True) for field in obstacles]
+        differences = [{"field": field, "obstacle": obstacle} for field, obstacle in marked]
+        show_json({"comparable": not obstacles, "differences": differences})
+    else:
+        for field in harmless:
             print(f"{field} differs, as it may between versions")
-    for field in obstacles:
-        print(f"{field} differs: a comparison would mean nothing")
-    if obstacles:
-        return Exit.MISMATCH
-    print("comparable")
-    return Exit.OK
+        for field in obstacles:
+            print(f"{field} differs: a comparison would mean nothing")
+        if not obstacles:
+            print("comparable")
+    return Exit.MISMATCH if obstacles else Exit.OK
 
 
 def _baselines(path: str) -> list[Document]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.groups import Groups
@@ -111,6 +111,18 @@ def _takes_value(at: argparse.ArgumentParser, word: str) -> bool:
 def groups_of(parser: argparse.ArgumentParser) -> Groups | None:
     """Return the sub-commands of a command; None if it has none."""
     return next((each for each in arguments_of(parser) if isinstance(each, argparse._SubParsersAction)), None)  # noqa: SLF001 - as above
+
+
+def commands_of(
+    parser: argparse.ArgumentParser, path: str = ""
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Yield every command that can be run, with the words that name it."""
+    group = groups_of(parser)
+    if group is None:
+        yield path, parser
+        return
+    for name, each in group.choices.items():
+        yield from commands_of(each, f"{path} {name}".strip())
 
 
 def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:

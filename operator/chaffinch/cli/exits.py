@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from chaffinch.api.exits import Ending
 
 
-class Exit(IntEnum):
-    """The exit codes of all commands; each has the sentence that explains it."""
+class Exit(Ending):
+    """The exit codes of all commands."""
 
-    meaning: str
-
-    def __new__(cls, code: int, meaning: str) -> Exit:
-        """Make a code with its meaning."""
-        member = int.__new__(cls, code)
-        member._value_ = code
-        member.meaning = meaning
-        return member
-
-    OK = 0, "It was done, or all is well."
-    FAILED = 1, "The answer is no: a check failed, or a command was refused."
-    USAGE = 2, "The arguments make no sense."
-    NOT_ENOUGH = 3, "There is not enough evidence to say."
-    MISMATCH = 4, "The two things cannot be compared."
-    TIMEOUT = 5, "There was no answer in time; it may still come."
-    CLUSTER = 6, "The cluster cannot be asked: no connection, no right, no CRDs."
-    NOT_FOUND = 7, "There is no object of that name."
-    INTERRUPTED = 130, "It was interrupted."
+    OK = 0, "It was done, or all is well.", "Nothing."
+    FAILED = (
+        1,
+        "The answer is no: a check failed, or a command was refused.",
+        "Read what it printed; nothing is tried again by itself.",
+    )
+    USAGE = 2, "The arguments make no sense.", "Add `--help` to the command."
+    NOT_ENOUGH = (
+        3,
+        "There is not enough evidence to say.",
+        "Wait until the probe is done, or use a profile with more requests.",
+    )
+    MISMATCH = (
+        4,
+        "The two things cannot be compared.",
+        "Freeze a baseline under the circumstances that you want to compare with.",
+    )
+    TIMEOUT = (
+        5,
+        "There was no answer in time; it may still come.",
+        "Look whether the operator runs. Delete the RolloutCommand if it shall not be carried out any more.",
+    )
+    CLUSTER = (
+        6,
+        "The cluster cannot be asked: no connection, no right, no CRDs.",
+        "Check `--context`, your rights, and that the chart is installed; the line says which it is.",
+    )
+    NOT_FOUND = (
+        7,
+        "There is no object of that name.",
+        "Check the name and `--namespace`; the line names what there is.",
+    )
+    INTERRUPTED = 130, "It was interrupted.", "Nothing; a command that was made already is carried out."
 
 
 class CommandError(Exception):

@@ -17,7 +17,7 @@ from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.kubectl import Kubectl
 from chaffinch.domain.baseline import BaselineError, NotEnoughRequestsError, freeze
 from chaffinch.runtime.freezing import fingerprint_of
-from chaffinch.runtime.reading import frozen_revision_of
+from chaffinch.runtime.reading import UnreadableRevisionError, frozen_revision_of
 
 BASELINES = "inferencebaselines.chaffinch.dev"
 PROBES = "loadprobes.chaffinch.dev"
@@ -56,7 +56,7 @@ def baseline_of_probe(kubectl: Kubectl, probe: str, name: str, version: str) -> 
         )
     except NotEnoughRequestsError as error:
         raise CommandError(f"LoadProbe {probe}: {error}", Exit.NOT_ENOUGH) from None
-    except (BaselineError, InvalidSpec) as error:
+    except (BaselineError, InvalidSpec, UnreadableRevisionError) as error:
         raise CommandError(f"LoadProbe {probe}: {error}") from None
     except (ValidationError, KeyError):
         raise CommandError(f"LoadProbe {probe}: its status or its revision is not the operator's") from None

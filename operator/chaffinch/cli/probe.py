@@ -12,9 +12,10 @@ import uvloop
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_profile
 from chaffinch.api.v1alpha1.profile import ProbeProfileSpec
 from chaffinch.api.v1alpha1.profiles_builtin import BUILT_IN_PROFILES
-from chaffinch.cli.documents import STANDARD, read_documents, write_text
+from chaffinch.cli.documents import read_documents, write_text
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.groups import Groups
+from chaffinch.cli.output import Shape, add_file, add_output, wants_json
 from chaffinch.cli.tables import stage_table
 from chaffinch.domain.baseline import MAX_ERROR_SHARE_DIVISOR, MIN_REQUESTS, probe_arm
 from chaffinch.domain.evidence import NoEvidence
@@ -25,6 +26,17 @@ from chaffinch.probe.result import ProbeRecord, status_result
 from chaffinch.probe.watch import Watch
 
 _PROGRESS_SECONDS = 10
+
+RESULT = Shape(
+    "An object on one line; the table is on standard error then.",
+    {
+        "probeUid": "an id of this run",
+        "attempt": "always 1",
+        "engineVersion": "version that the first server reported; absent if it reported none",
+        "warmUp": "requests of the warm-up, and how many of them failed",
+        "stages": "what each stage measured: counts, tokens, and latencies as sketches",
+    },
+)
 
 
 def add(groups: Groups) -> None:
@@ -47,10 +59,9 @@ def add(groups: Groups) -> None:
         metavar="NAME|FILE",
         help=f"{', '.join(BUILT_IN_PROFILES)}, or a file with a ProbeProfile (default: %(default)s)",
     )
-    run.add_argument(
-        "--out", metavar="FILE", help="write the whole result there as JSON; - is standard output"
-    )
     run.add_argument("--seed", type=int, default=1, help="order of prompt lengths (default: %(default)s)")
+    add_output(run, RESULT)
+    add_file(run)
     run.set_defaults(run=_run)
 
 
@@ -69,10 +80,12 @@ def _run(options: argparse.Namespace) -> Exit:
         raise CommandError(str(error), Exit.USAGE) from None
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         record = runner.run(_measure(plan))
-    if options.out is not None:
-        write_text(options.out, record.to_json() + "\n")
-    # The table goes where it does not mix with the JSON.
-    print(_report(record, profile), file=sys.stderr if options.out == STANDARD else sys.stdout)
+    table = _report(record, profile)
+    if wants_json(options):
+        write_text(options.file, record.to_json() + "\n")
+        print(table, file=sys.stderr)
+    else:
+        write_text(options.file, table + "\n")
     return _exit(record, profile)
 
 

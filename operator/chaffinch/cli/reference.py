@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 
 from chaffinch.cli import parser
-from chaffinch.cli.completion import arguments_of, groups_of
+from chaffinch.cli.completion import arguments_of, commands_of
 from chaffinch.cli.exits import Exit
+from chaffinch.cli.output import shape_of
 
 _INTRODUCTION = """\
 # The command line
@@ -22,28 +22,22 @@ way of the `kubectl` in `PATH` (or `$KUBECTL`), so it sees what kubectl sees and
 Install it with `pipx install .` in a checkout, or `pip install .` in a virtual environment;
 `chaffinch completion bash` prints a completion script.
 
-`--output json` has a shape of its own for each command, which only ever grows.
+`-o` (`--output`) is a format, `--file` a place. With `-o json` there is JSON on standard output and nothing
+else: progress and errors are on standard error, and the exit code is the same. Each command has a shape of
+its own: keys may be added to it, none is taken away or renamed, and each is always there if it does not say
+otherwise.
 """
 
 
 def reference() -> str:
     """Return the reference as Markdown."""
-    chapters = [_INTRODUCTION, _exits(), *(_chapter(name, each) for name, each in _commands(parser(), ""))]
+    chapters = [_INTRODUCTION, _exits(), *(_chapter(name, each) for name, each in commands_of(parser()))]
     return "\n".join(chapters)
 
 
 def _exits() -> str:
-    rows = "\n".join(f"| {code.value} | {code.meaning} |" for code in Exit)
-    return f"## Exit codes\n\n| code | meaning |\n| --- | --- |\n{rows}\n"
-
-
-def _commands(at: argparse.ArgumentParser, path: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    group = groups_of(at)
-    if group is None:
-        yield path, at
-        return
-    for name, each in group.choices.items():
-        yield from _commands(each, f"{path} {name}".strip())
+    rows = "\n".join(f"| {code.value} | {code.meaning} | {code.remedy} |" for code in Exit)
+    return f"## Exit codes\n\n| code | meaning | what to do |\n| --- | --- | --- |\n{rows}\n"
 
 
 def _chapter(name: str, command: argparse.ArgumentParser) -> str:
@@ -54,7 +48,15 @@ def _chapter(name: str, command: argparse.ArgumentParser) -> str:
     ]
     table = "\n".join(["| argument | meaning |", "| --- | --- |", *rows])
     about = f"{command.description or ''}\n\n" if command.description else ""
-    return f"## {name}\n\n{about}{table}\n"
+    return f"## {name}\n\n{about}{table}\n{_json(command)}"
+
+
+def _json(command: argparse.ArgumentParser) -> str:
+    shape = shape_of(command)
+    if shape is None:
+        return ""
+    rows = "\n".join(f"| `{key}` | {meaning} |" for key, meaning in shape.keys.items())
+    return f"\nAs JSON: {shape.what[0].lower()}{shape.what[1:]}\n\n| key | meaning |\n| --- | --- |\n{rows}\n"
 
 
 def _shape(action: argparse.Action) -> str:

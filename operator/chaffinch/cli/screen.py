@@ -29,5 +29,6 @@ def as_json(what: Any) -> str:  # noqa: ANN401 - whatever JSON can say
 
 
 def show_json(what: Any) -> None:  # noqa: ANN401 - whatever JSON can say
-    """Print something as JSON."""
+    """Print something as JSON, at once: who reads a pipe shall not wait for the next piece."""
     sys.stdout.write(as_json(what))
+    sys.stdout.flush()

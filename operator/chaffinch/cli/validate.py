@@ -19,7 +19,20 @@ from chaffinch.api.v1alpha1.parse import (
 from chaffinch.cli.documents import Document, read_documents
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.groups import Groups
+from chaffinch.cli.output import Shape, add_output, wants_json
+from chaffinch.cli.screen import show_json
 from chaffinch.domain.baseline import verify
+
+SHAPE = Shape(
+    "A list, of each manifest in the order of the files.",
+    {
+        "file": "the file",
+        "kind": "the kind of the manifest",
+        "name": "its name",
+        "verdict": "`ok`, `invalid`, or `skipped` of a kind that is none of ours",
+        "problem": "the field that is wrong and the remedy, or null",
+    },
+)
 
 
 def add(groups: Groups) -> None:
@@ -31,6 +44,7 @@ def add(groups: Groups) -> None:
         " Exits with 1 if any is invalid.",
     )
     command.add_argument("files", nargs="+", metavar="FILE", help="YAML or JSON; - is standard input")
+    add_output(command, SHAPE)
     command.set_defaults(run=_run)
 
 
@@ -38,10 +52,30 @@ def _run(options: argparse.Namespace) -> Exit:
     answers = [(document, _problem(document)) for path in options.files for document in read_documents(path)]
     if all(document.kind not in _PARSERS for document, _ in answers):
         raise CommandError(f"there is no manifest of {', '.join(_PARSERS)} in the files")
-    for document, problem in answers:
-        skipped = "skipped" if document.kind not in _PARSERS else "ok"
-        print(f"{document.place}: {document.kind} {document.name}: {problem or skipped}")
+    if wants_json(options):
+        show_json([_shape(document, problem) for document, problem in answers])
+    else:
+        for document, problem in answers:
+            print(
+                f"{document.place}: {document.kind} {document.name}: {problem or _verdict(document, problem)}"
+            )
     return Exit.FAILED if any(problem for _, problem in answers) else Exit.OK
+
+
+def _shape(document: Document, problem: str | None) -> dict[str, Any]:
+    return {
+        "file": document.place,
+        "kind": document.kind,
+        "name": document.name,
+        "verdict": _verdict(document, problem),
+        "problem": problem,
+    }
+
+
+def _verdict(document: Document, problem: str | None) -> str:
+    if document.kind not in _PARSERS:
+        return "skipped"
+    return "invalid" if problem else "ok"
 
 
 def _problem(document: Document) -> str | None:

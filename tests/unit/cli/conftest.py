@@ -22,6 +22,13 @@ class Objects:
     def put(self, resource: str, body: dict[str, Any]) -> None:
         (self.folder / f"{resource}-{body['metadata']['name']}.json").write_text(json.dumps(body))
 
+    def change(self, resource: str, *bodies: dict[str, Any]) -> None:
+        """Put an object that becomes another one after each look at it."""
+        self.put(resource, bodies[0])
+        for number, body in enumerate(bodies[1:], start=1):
+            place = self.folder / f"{resource}-{body['metadata']['name']}.json.{number}"
+            place.write_text(json.dumps(body))
+
     def created(self, name: str) -> dict[str, Any]:
         body: dict[str, Any] = json.loads((self.folder / f"created-{name}.json").read_text())
         return body
@@ -85,7 +92,10 @@ def revision() -> dict[str, Any]:
         "data": {
             "hashVersion": 1,
             "startupSeconds": 600,
-            "spec": {"model": {"name": "chat", "source": "example/chat-1b"}},
+            "spec": {
+                "model": {"name": "chat", "source": "example/chat-1b"},
+                "engine": {"image": "registry.example/engine:1"},
+            },
             "template": {
                 "spec": {
                     "containers": [

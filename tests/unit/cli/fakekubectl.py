@@ -1,4 +1,7 @@
-"""Stands in for kubectl: a program of its own that keeps objects as files in the folder ``$FAKE_OBJECTS``."""
+"""Stands in for kubectl: a program of its own that keeps objects as files in the folder ``$FAKE_OBJECTS``.
+
+What is in ``X.json.1``, ``X.json.2``, ... takes the place of ``X.json``, one after each look at it.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,21 @@ def _get(resource: str, name: str) -> int:
     if not place.exists():
         print(f'Error from server (NotFound): {resource} "{name}" not found', file=sys.stderr)
         return 1
-    print(place.read_text())
+    print(_look(place))
     return 0
+
+
+def _look(place: Path) -> str:
+    text = place.read_text()
+    later = sorted(FOLDER.glob(f"{place.name}.*"))
+    if later:
+        later[0].replace(place)
+    return text
 
 
 def _list(resource: str, selector: str | None) -> int:
     wanted = dict(part.split("=") for part in selector.split(",")) if selector else {}
-    bodies = [json.loads(place.read_text()) for place in sorted(FOLDER.glob(f"{resource}-*.json"))]
+    bodies = [json.loads(_look(place)) for place in sorted(FOLDER.glob(f"{resource}-*.json"))]
     items = [body for body in bodies if wanted.items() <= body["metadata"].get("labels", {}).items()]
     print(json.dumps({"kind": "List", "items": items}))
     return 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ from chaffinch.api.v1alpha1.parse import parse_baseline
 from chaffinch.cli import main
 from chaffinch.cli.exits import Exit
 from chaffinch.domain.baseline import verify
-from unit.cli.conftest import Objects, probe, stage
+from unit.cli.conftest import Objects, probe, revision, stage
 
 FREEZE = ["baseline", "freeze", "--probe", "freeze-me", "--name", "chat-h100", "--version", "v1"]
 NAME = "chat-h100-v1"
+ROOT = Path(__file__).parents[3]
+CHANGED = "the content does not match the digest"
 
 
 def frozen_file(folder: Path, name: str = "b.yaml", **changes: object) -> Path:
     path = folder / name
-    assert main([*FREEZE, "--output", str(path)]) == 0
+    assert main([*FREEZE, "--file", str(path)]) == 0
     body = yaml.safe_load(path.read_text())
     for key, value in changes.items():
         body["spec"]["fingerprint"][key] = value
@@ -62,7 +65,7 @@ def test_freeze_to_a_file_says_what_it_holds_and_what_comes_next(
 ) -> None:
     assert succeeded.folder.exists()
     path = tmp_path / "my b.yaml"
-    assert main([*FREEZE, "--output", str(path), "-n", "llm"]) == 0
+    assert main([*FREEZE, "--file", str(path), "-n", "llm"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
@@ -76,7 +79,7 @@ def test_freeze_to_standard_output_prints_the_manifest_and_nothing_else(
     succeeded: Objects, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert succeeded.folder.exists()
-    assert main([*FREEZE, "--output", "-"]) == 0
+    assert main([*FREEZE, "--file", "-"]) == 0
     out, err = capsys.readouterr()
     assert (yaml.safe_load(out)["metadata"]["name"], err) == (NAME, "")
 
@@ -106,6 +109,18 @@ def test_freeze_says_why_it_cannot(
     succeeded.put("loadprobes.chaffinch.dev", probe(**status))
     assert main(FREEZE) == code
     assert want in capsys.readouterr().err
+
+
+def test_freeze_does_not_take_a_revision_that_somebody_forged(
+    succeeded: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forged = revision()
+    del forged["data"]["template"]
+    succeeded.put("controllerrevisions.apps", forged)
+    assert main(FREEZE) == Exit.FAILED
+    assert capsys.readouterr().err == (
+        "error: LoadProbe freeze-me: the ControllerRevision is not one that Chaffinch wrote; delete it\n"
+    )
 
 
 def test_freeze_says_which_probes_there_are_when_the_named_one_is_not(
@@ -189,6 +204,59 @@ def test_show_prints_what_an_engineer_asks_for(
         *("445 ms", "445 ms"),
         *("9.0 ms", "9.0 ms"),
     ]
+
+
+BASELINES = "inferencebaselines.chaffinch.dev"
+
+
+def test_list_shows_each_baseline_in_a_line_and_checks_it(
+    succeeded: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    altered = yaml.safe_load(frozen_file(tmp_path, gpuProduct="H100").read_text())
+    unread = {"metadata": {"name": "mystery-v1"}, "spec": {"name": "mystery"}}
+    whole = yaml.safe_load((ROOT / "baselines" / "chat-v1.yaml").read_text())
+    succeeded.put(BASELINES, whole)
+    capsys.readouterr()
+    assert main(["baseline", "list", "-n", "llm"]) == Exit.OK
+    assert _cells(capsys.readouterr().out) == [
+        ["name", "version", "model", "engine", "gpus", "frozen", "check"],
+        ["chat-v1", "v1", "chat", "0.33.0", "1 x GPU", whole["spec"]["provenance"]["createdAt"], "ok"],
+    ]
+    for body in (altered, unread):
+        succeeded.put(BASELINES, body)
+    assert main(["baseline", "list", "-n", "llm"]) == Exit.FAILED
+    _, first, second, third = _cells(capsys.readouterr().out)
+    frozen = "2026-03-01T12:00:00Z"
+    assert first == [NAME, "v1", "chat", "0.33.0", "2 x H100", frozen, CHANGED]
+    assert second[0] == "chat-v1"
+    assert third[0] == "mystery-v1"
+    assert third[-1].startswith("spec.version: ")
+    assert succeeded.calls()[-1][:4] == ["--namespace", "llm", "get", BASELINES]
+
+
+def test_list_as_json_has_no_figures_of_what_cannot_be_read(
+    succeeded: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    succeeded.put(BASELINES, {"metadata": {"name": "mystery-v1"}, "spec": {"name": "mystery"}})
+    assert main(["baseline", "list", "-o", "json"]) == Exit.FAILED
+    (line,) = json.loads(capsys.readouterr().out)
+    assert (line.pop("object"), line.pop("ok")) == ("mystery-v1", False)
+    assert line.pop("problem").startswith("spec.version: ")
+    assert set(line.values()) == {None}
+
+
+def test_list_of_a_namespace_without_baselines_says_so_and_is_an_empty_list_as_json(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["baseline", "list"]) == Exit.OK
+    assert capsys.readouterr() == ("", "there are no baselines here\n")
+    assert main(["baseline", "list", "-o", "json"]) == Exit.OK
+    assert capsys.readouterr() == ("[]\n", "")
+    assert len(objects.calls()) == 2
+
+
+def _cells(table: str) -> list[list[str]]:
+    return [re.split(r" {2,}", line) for line in table.splitlines()]
 
 
 def test_diff_tells_what_a_rollout_may_change_from_what_forbids_a_comparison(

@@ -132,13 +132,20 @@ class _Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("typed", "code"), [("y\n", Exit.OK), ("\n", Exit.FAILED), ("no\n", Exit.FAILED)])
-def test_on_a_terminal_abort_asks_first(
-    cluster: Objects, monkeypatch: pytest.MonkeyPatch, typed: str, code: Exit
+def test_on_a_terminal_abort_asks_first_and_not_among_the_answers(
+    cluster: Objects,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    code: Exit,
 ) -> None:
     _answer(cluster, "Accepted", "it is done")
     monkeypatch.setattr("sys.stdin", _Terminal(typed))
-    assert main(["abort", "chat"]) == code
+    assert main(["abort", "chat", "-o", "json"]) == code
     assert any("create" in call for call in cluster.calls()) is (code is Exit.OK)
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"Abort {CANDIDATE} of chat in llm? [y/N] ")
+    assert bool(printed.out) is (code is Exit.OK)
 
 
 def test_yes_asks_nothing(cluster: Objects, monkeypatch: pytest.MonkeyPatch) -> None:

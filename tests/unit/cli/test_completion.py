@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
         (["get", "-n", "llm", "ch"], ["chat"]),
         (["get", "chat", ""], []),
         (["get", "chat", "--wa"], ["--watch"]),
-        (["report", "chat", "--format", ""], ["html", "json", "markdown", "text"]),
+        (["report", "chat", "--output", ""], ["html", "json", "markdown", "text"]),
         (["completion", ""], ["bash", "fish", "zsh"]),
         (["baseline", "verify", ""], []),
         ([], []),

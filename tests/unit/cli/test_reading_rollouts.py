@@ -33,8 +33,8 @@ def cluster(objects: Objects) -> Objects:
         ("explain", ["explain", "chat"]),
         ("history", ["history", "chat"]),
         ("report.txt", ["report", "chat"]),
-        ("report.md", ["report", "chat", "--format=markdown"]),
-        ("report.html", ["report", "chat", "--format=html"]),
+        ("report.md", ["report", "chat", "--output=markdown"]),
+        ("report.html", ["report", "chat", "-o", "html"]),
     ],
 )
 def test_what_is_printed_is_what_was_agreed_on(
@@ -65,7 +65,7 @@ def test_a_report_in_html_runs_nothing_and_loads_nothing(
     cluster: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "report.html"
-    assert main(["report", "chat", "--format=html", f"--output={page}"]) == Exit.OK
+    assert main(["report", "chat", "--output=html", f"--file={page}"]) == Exit.OK
     assert capsys.readouterr().out == ""
     text = page.read_text()
     assert "&lt;script&gt;alert(1)" in text
@@ -77,7 +77,7 @@ def test_a_report_in_json_goes_where_its_user_wants_it(
     cluster: Objects, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "report.json"
-    assert main(["report", "chat", "--format=json", f"--output={place}"]) == Exit.OK
+    assert main(["report", "chat", "--output=json", f"--file={place}"]) == Exit.OK
     assert capsys.readouterr().out == ""
     assert json.loads(place.read_text()) == {key: record()[key] for key in ("spec", "status")}
     assert cluster.calls()

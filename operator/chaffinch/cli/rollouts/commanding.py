@@ -14,8 +14,11 @@ from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from chaffinch.cli.exits import CommandError, Exit
 from chaffinch.cli.groups import Groups
 from chaffinch.cli.kubectl import Kubectl
+from chaffinch.cli.output import add_output, wants_json
 from chaffinch.cli.place import add_place, kubectl_of
+from chaffinch.cli.rollouts import shapes
 from chaffinch.cli.rollouts.snapshot import ROLLOUTS, Snapshot, snapshot_of
+from chaffinch.cli.screen import show_json
 from chaffinch.domain.names import RolloutIdentity, owner_reference
 from chaffinch.domain.revision import revision_of
 
@@ -58,6 +61,7 @@ def add(groups: Groups) -> None:
             "--timeout", type=float, default=60, metavar="S", help="how long to wait (default: %(default)g s)"
         )
         add_place(command)
+        add_output(command, shapes.COMMAND)
         command.set_defaults(run=_run, action=action)
 
 
@@ -66,13 +70,21 @@ def _run(options: argparse.Namespace) -> Exit:
     snapshot = snapshot_of(kubectl.get(ROLLOUTS, options.name))
     revision = options.revision or applies_to(action, snapshot)
     if action in _ASK_FIRST and not options.yes and not _sure(snapshot, action, revision):
+        print("nothing was asked for", file=sys.stderr)
         return Exit.FAILED
     made = kubectl.create(manifest(snapshot, action, revision, by=kubectl.whoami(), options=options))
     name = str(made["metadata"]["name"])
-    print(f"{action.lower()} of {revision} asked for, RolloutCommand {name}")
-    if options.no_wait:
-        return Exit.OK
-    return _answer(kubectl, name, options.timeout)
+    # JSON comes whole and last; who interrupts it has to know what was made.
+    told = sys.stderr if wants_json(options) else sys.stdout
+    print(f"{action.lower()} of {revision} asked for, RolloutCommand {name}", file=told, flush=True)
+    answer = {} if options.no_wait else _awaited(kubectl, name, options.timeout)
+    if wants_json(options):
+        show_json(shapes.command(made, answer))
+    elif answer:
+        print(f"{answer['outcome']}: {answer.get('message') or answer.get('reason') or ''}")
+    if not answer:
+        return Exit.OK if options.no_wait else Exit.TIMEOUT
+    return Exit.OK if answer["outcome"] == CommandOutcome.ACCEPTED else Exit.FAILED
 
 
 def applies_to(action: CommandAction, snapshot: Snapshot) -> str:
@@ -138,20 +150,21 @@ def _step(snapshot: Snapshot, named: str | None) -> str:
 
 
 def _sure(snapshot: Snapshot, action: CommandAction, revision: str) -> bool:
-    """Ask a person; a script has been sure already."""
+    """Ask a person; a script has been sure already. Standard output is for answers only."""
     if not sys.stdin.isatty():
         return True
-    answer = input(f"{action} {revision} of {snapshot.name} in {snapshot.namespace}? [y/N] ")
-    return answer.strip().lower() in {"y", "yes"}
+    question = f"{action} {revision} of {snapshot.name} in {snapshot.namespace}? [y/N] "
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _answer(kubectl: Kubectl, name: str, timeout: float) -> Exit:
+def _awaited(kubectl: Kubectl, name: str, timeout: float) -> Mapping[str, Any]:
+    """Return the answer to a command; nothing, having said so, if there is none in time."""
     end = time.monotonic() + timeout
     while True:
-        status = kubectl.get(COMMANDS, name).get("status") or {}
+        status: Mapping[str, Any] = kubectl.get(COMMANDS, name).get("status") or {}
         if "outcome" in status:
-            print(f"{status['outcome']}: {status.get('message') or status.get('reason') or ''}")
-            return Exit.OK if status["outcome"] == CommandOutcome.ACCEPTED else Exit.FAILED
+            return status
         if time.monotonic() >= end:
             print(
                 f"no answer in {timeout:g} s; is the operator up? It is carried out when it is seen.\n"
@@ -159,5 +172,5 @@ def _answer(kubectl: Kubectl, name: str, timeout: float) -> Exit:
                 f"take it back: kubectl delete rolloutcommand {name}",
                 file=sys.stderr,
             )
-            return Exit.TIMEOUT
+            return {}
         time.sleep(_POLL_SECONDS)

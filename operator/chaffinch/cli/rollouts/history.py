@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.cli.rollouts.records import Record
 from chaffinch.cli.rollouts.report import duration
 from chaffinch.cli.tables import to_the_second
@@ -32,19 +30,3 @@ def history(records: Sequence[Record]) -> Table:
             ", ".join(each.commanded_by),
         )
     return table
-
-
-def history_shape(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return attempts as JSON has them."""
-    return [
-        {
-            "attempt": each.spec.attempt,
-            "revision": each.spec.revision,
-            "outcome": each.outcome,
-            "cause": each.status.cause,
-            "startedAt": format_time(each.spec.started_at),
-            "seconds": each.seconds,
-            "commandedBy": list(each.commanded_by),
-        }
-        for each in records
-    ]

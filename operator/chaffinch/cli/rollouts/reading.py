@@ -14,11 +14,12 @@ from chaffinch.cli.documents import write_text
 from chaffinch.cli.exits import Exit
 from chaffinch.cli.groups import Groups
 from chaffinch.cli.kubectl import Kubectl
+from chaffinch.cli.output import add_file, add_output, wants_json
 from chaffinch.cli.place import add_place, kubectl_of
 from chaffinch.cli.rollouts import shapes
 from chaffinch.cli.rollouts.explain import explanation
 from chaffinch.cli.rollouts.formats import FORMATS
-from chaffinch.cli.rollouts.history import history, history_shape
+from chaffinch.cli.rollouts.history import history
 from chaffinch.cli.rollouts.listing import listing
 from chaffinch.cli.rollouts.records import read_records, record_at
 from chaffinch.cli.rollouts.report import report_of
@@ -33,18 +34,17 @@ def add(groups: Groups) -> None:
     """Describe the commands."""
     get = _add(groups, "get", _get, "show one rollout: revisions, pods, step, objectives, what comes next")
     get.add_argument("--watch", action="store_true", help="go on until nothing moves by itself")
+    add_output(get, shapes.ROLLOUT)
     everything = _add(groups, "list", _list, "show all rollouts, one line each", named=False)
     add_place(everything, all_namespaces=True)
-    _add(groups, "explain", _explain, "say why a rollout waits, and what would make it go on")
-    _add(groups, "history", _history, "show the attempts of a rollout")
-    report = _add(groups, "report", _report, "tell one attempt from beginning to end", formats=False)
+    add_output(everything, shapes.ROLLOUTS)
+    explain = _add(groups, "explain", _explain, "say why a rollout waits, and what would make it go on")
+    add_output(explain, shapes.EXPLANATION)
+    add_output(_add(groups, "history", _history, "show the attempts of a rollout"), shapes.HISTORY)
+    report = _add(groups, "report", _report, "tell one attempt from beginning to end")
     report.add_argument("--attempt", type=int, metavar="N", help="which attempt (default: the newest)")
-    report.add_argument(
-        "--format", choices=(*FORMATS, "json"), default="text", help="how to print it (default: %(default)s)"
-    )
-    report.add_argument(
-        "--output", metavar="FILE", default="-", help="write it there (default: to the screen)"
-    )
+    add_output(report, shapes.REPORT, more=("markdown", "html"))
+    add_file(report)
 
 
 def _add(
@@ -54,16 +54,11 @@ def _add(
     purpose: str,
     *,
     named: bool = True,
-    formats: bool = True,
 ) -> argparse.ArgumentParser:
     command = groups.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     if named:
         command.add_argument("name", metavar="NAME", help="the rollout")
         add_place(command)
-    if formats:
-        command.add_argument(
-            "-o", "--output", choices=("text", "json"), default="text", help="how to print it (default: text)"
-        )
     command.set_defaults(run=run)
     return command
 
@@ -77,7 +72,7 @@ def _get(options: argparse.Namespace) -> Exit:
 
 
 def _show(snapshot: Snapshot, options: argparse.Namespace) -> None:
-    if options.output == "json":
+    if wants_json(options):
         show_json(shapes.rollout(snapshot))
     else:
         show(tree(snapshot))
@@ -86,12 +81,12 @@ def _show(snapshot: Snapshot, options: argparse.Namespace) -> None:
 def _watch(kubectl: Kubectl, options: argparse.Namespace) -> Exit:
     """Redraw on a terminal; elsewhere print each change. Ends when nothing moves by itself any more."""
     snapshot = read(kubectl, options.name)
-    if options.output == "json" or not sys.stdout.isatty():
+    if wants_json(options) or not sys.stdout.isatty():
         _show(snapshot, options)
         while not snapshot.is_at_rest:
             time.sleep(_WATCH_SECONDS)
             before, snapshot = snapshot, read(kubectl, options.name)
-            if (before.status, before.pods) != (snapshot.status, snapshot.pods):
+            if before.shown != snapshot.shown:
                 _show(snapshot, options)
         return Exit.OK
     with Live(tree(snapshot), console=console(), auto_refresh=False) as live:
@@ -105,8 +100,8 @@ def _watch(kubectl: Kubectl, options: argparse.Namespace) -> Exit:
 def _list(options: argparse.Namespace) -> Exit:
     bodies = kubectl_of(options).find(ROLLOUTS, all_namespaces=options.all_namespaces)
     snapshots = sorted((snapshot_of(body) for body in bodies), key=lambda each: (each.namespace, each.name))
-    if options.output == "json":
-        show_json([shapes.rollout(each) for each in snapshots])
+    if wants_json(options):
+        show_json([shapes.summary(each) for each in snapshots])
     elif snapshots:
         show(listing(snapshots, with_namespace=options.all_namespaces))
     else:
@@ -116,7 +111,7 @@ def _list(options: argparse.Namespace) -> Exit:
 
 def _explain(options: argparse.Namespace) -> Exit:
     pairs = explanation(read(kubectl_of(options), options.name))
-    if options.output == "json":
+    if wants_json(options):
         show_json(shapes.explanation(pairs))
         return Exit.OK
     table = Table.grid(padding=(0, 2))
@@ -128,8 +123,8 @@ def _explain(options: argparse.Namespace) -> Exit:
 
 def _history(options: argparse.Namespace) -> Exit:
     records = read_records(kubectl_of(options), options.name)
-    if options.output == "json":
-        show_json(history_shape(records))
+    if wants_json(options):
+        show_json(shapes.history(records))
     else:
         show(history(records))
     return Exit.OK
@@ -137,9 +132,9 @@ def _history(options: argparse.Namespace) -> Exit:
 
 def _report(options: argparse.Namespace) -> Exit:
     record = record_at(read_records(kubectl_of(options), options.name), options.attempt)
-    if options.format == "json":
-        text = as_json({"spec": record.body["spec"], "status": record.body.get("status") or {}})
+    if wants_json(options):
+        text = as_json(shapes.report(record))
     else:
-        text = FORMATS[options.format](report_of(record))
-    write_text(options.output, text)
+        text = FORMATS[options.output](report_of(record))
+    write_text(options.file, text)
     return Exit.OK

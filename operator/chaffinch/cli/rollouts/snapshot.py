@@ -93,6 +93,11 @@ class Snapshot:
         return bool(self.status.observed_generation == self.body["metadata"].get("generation"))
 
     @property
+    def shown(self) -> tuple[object, ...]:
+        """Everything that people are shown: what has not changed if this has not."""
+        return self.is_observed, self.status, self.pods
+
+    @property
     def phase(self) -> str:
         """The phase; Progressing while nobody has looked at the generation that is applied."""
         return str(self.status.phase or Phase.PROGRESSING) if self.is_observed else str(Phase.PROGRESSING)
