@@ -53,7 +53,7 @@ class Desired:
         route: The route.
         scale_downs: Deployments to be scaled to 0, after the route is written.
         deletions: Warm-ups of an attempt that is over, and objects of revisions that are no longer
-            kept, if they exist.
+            kept, or that cannot be, if they exist.
     """
 
     foundations: tuple[Manifest, ...]
@@ -93,7 +93,7 @@ def desired(
         workloads=(*deployments, *_load_probes(state, seen)),
         route=route_order(spec, state, seen),
         scale_downs=scale_downs(state, seen, now, timing),
-        deletions=_deletions(state, seen),
+        deletions=_deletions(state, seen, now, timing),
     )
 
 
@@ -161,13 +161,32 @@ def scale_downs(
     )
 
 
-def _deletions(state: RolloutState, seen: Observation) -> tuple[ObjectReference, ...]:
+def _deletions(
+    state: RolloutState, seen: Observation, now: datetime, timing: Timing
+) -> tuple[ObjectReference, ...]:
     warm_ups = [
         probe.name for probe in seen.probes if state.candidate is None and is_warm_up_name(probe.name)
     ]
     return (
         *(ObjectReference(API_VERSION, "LoadProbe", name) for name in warm_ups),
+        *_deletions_of_lost(state, seen, now, timing),
         *_deletions_of_history(state, seen),
+    )
+
+
+def _deletions_of_lost(
+    state: RolloutState, seen: Observation, now: datetime, timing: Timing
+) -> tuple[ObjectReference, ...]:
+    """Return the objects of revisions that are out and whose frozen form is gone, or is none.
+
+    Nothing tells any more what their Deployments were made from, so that they can neither be scaled down as
+    others are nor ever be deployed again: as history they are worth nothing, and their pods would stay.
+    """
+    return tuple(
+        reference
+        for each in left_over(state, seen)
+        if each.frozen is None and may_stop(each.revision, state, seen, now, timing)
+        for reference in _objects_of(each.revision, seen)
     )
 
 
@@ -177,10 +196,13 @@ def _deletions_of_history(state: RolloutState, seen: Observation) -> tuple[Objec
     at_rest = [each for each in out if not each.desired_replicas and not each.pods]
     newest_first = sorted(at_rest, key=lambda each: -(each.frozen.number if each.frozen else 0))
     return tuple(
-        ObjectReference(api_version, kind, revision_name(seen.rollout.name, each.revision))
-        for each in newest_first[KEPT_REVISIONS:]
-        for api_version, kind in _KINDS
+        reference for each in newest_first[KEPT_REVISIONS:] for reference in _objects_of(each.revision, seen)
     )
+
+
+def _objects_of(revision: str, seen: Observation) -> tuple[ObjectReference, ...]:
+    name = revision_name(seen.rollout.name, revision)
+    return tuple(ObjectReference(api_version, kind, name) for api_version, kind in _KINDS)
 
 
 _KINDS = (

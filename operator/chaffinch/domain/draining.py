@@ -22,11 +22,7 @@ def live_revisions(state: RolloutState) -> tuple[str, ...]:
 def left_over(state: RolloutState, seen: Observation) -> list[RevisionSeen]:
     """Return the revisions that are out and still have a Deployment of some size."""
     live = live_revisions(state)
-    return [
-        each
-        for each in seen.revisions
-        if each.revision not in live and each.desired_replicas and each.frozen is not None
-    ]
+    return [each for each in seen.revisions if each.revision not in live and each.desired_replicas]
 
 
 def may_stop(revision: str, state: RolloutState, seen: Observation, now: datetime, timing: Timing) -> bool:

@@ -55,12 +55,26 @@ def test_without_a_stored_route_nothing_is_made_smaller() -> None:
 def test_the_oldest_of_more_than_three_past_revisions_is_deleted_its_frozen_form_last() -> None:
     past = [kept(f"{number:08x}", number) for number in (1, 2, 3, 4)]
     wanted = desired(SPEC, IDLE, observed(kept(NEW, 5, 4), *past), NOW)
-    assert wanted.deletions == (
-        ObjectReference("policy/v1", "PodDisruptionBudget", "chat-00000001"),
-        ObjectReference("v1", "Service", "chat-00000001"),
-        ObjectReference("apps/v1", "Deployment", "chat-00000001"),
-        ObjectReference("apps/v1", "ControllerRevision", "chat-00000001"),
+    assert wanted.deletions == everything_of("00000001")
+
+
+def everything_of(revision: str) -> tuple[ObjectReference, ...]:
+    return (
+        ObjectReference("policy/v1", "PodDisruptionBudget", f"chat-{revision}"),
+        ObjectReference("v1", "Service", f"chat-{revision}"),
+        ObjectReference("apps/v1", "Deployment", f"chat-{revision}"),
+        ObjectReference("apps/v1", "ControllerRevision", f"chat-{revision}"),
     )
+
+
+@pytest.mark.parametrize(("weight", "want"), [(0, everything_of(OLD)), (1, ())])
+def test_a_revision_that_is_out_goes_as_a_whole_if_nothing_tells_what_it_was_made_from(
+    weight: int, want: tuple[ObjectReference, ...]
+) -> None:
+    wanted = desired(
+        SPEC, IDLE, observed(kept(NEW, 2, 4), RevisionSeen(OLD, None, 4), old_weight=weight), NOW
+    )
+    assert (wanted.scale_downs, wanted.deletions) == ((), want)
 
 
 def test_a_frozen_revision_is_never_written_again() -> None:
@@ -74,6 +88,7 @@ def test_a_revision_whose_frozen_form_is_lost_is_left_as_it_is_when_the_spec_is_
     state = replace(IDLE, stable=StableRevision(OLD, NOW))
     wanted: Desired = desired(SPEC, state, observed(RevisionSeen(OLD, None, 4)), NOW)
     assert (wanted.foundations, wanted.workloads, wanted.scale_downs) == ((), (), ())
+    assert wanted.deletions == ()
 
 
 def test_a_warm_up_is_made_once_for_its_pods() -> None:

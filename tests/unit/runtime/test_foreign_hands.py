@@ -101,6 +101,76 @@ def test_a_forged_revision_in_the_place_of_the_next_one_stalls_and_is_not_touche
     run(story())
 
 
+def forge_stable(shop: Shop) -> tuple[Key, dict[str, Any]]:
+    """Delete the ControllerRevision of what is stable and put a forged one in its place, as somebody may."""
+    stable = shop.status["stable"]["revision"]
+    key = ("ControllerRevision", NAMESPACE, revision_name(NAME, stable))
+    del shop.cluster.objects[key]
+    return key, shop.cluster.put(forged(shop, stable))
+
+
+def engines(shop: Shop, revision: str) -> tuple[dict[str, Any], set[str]]:
+    """Return a revision's Deployment and the uids of its pods."""
+    deployment = shop.cluster.read(Kinds.DEPLOYMENT, NAMESPACE, revision_name(NAME, revision))
+    return deployment, shop.pods(revision)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_forged_revision_in_the_place_of_stables_is_told_and_stable_serves_on(restarted: bool) -> None:
+    async def story() -> None:
+        shop = await healthy()
+        stable, weights = shop.status["stable"]["revision"], shop.weights
+        before = engines(shop, stable)
+        key, put = forge_stable(shop)
+        if restarted:
+            shop.restart()
+        await until(shop, lambda: shop.condition("Stalled") == ("True", "NameTaken"))
+        shop.cluster.requests.clear()
+        for _ in range(10):
+            await asyncio.sleep(60)
+            await shop.look()
+        assert f"ControllerRevision/{key[2]}" in shop.message("Stalled")
+        assert shop.condition("Available") == ("True", "StableServing")
+        assert (engines(shop, stable), shop.weights) == (before, weights)
+        assert (shop.cluster.objects[key], shop.cluster.writes()) == (put, {})
+        del shop.cluster.objects[key]
+        await until(shop, lambda: shop.condition("Stalled")[0] == "False")
+        assert (engines(shop, stable), shop.weights) == (before, weights)
+
+    run(story())
+
+
+def test_an_attempt_is_rolled_back_to_a_stable_whose_revision_was_forged() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        stable = shop.status["stable"]["revision"]
+        before = engines(shop, stable)
+        key, put = forge_stable(shop)
+        shop.evidence.answer, shop.evidence.factor = None, 1.6
+        await until(shop, lambda: shop.status.get("lastAttempt", {}).get("attempt") == 2)
+        assert shop.status["lastAttempt"]["outcome"] == "RolledBack"
+        assert (engines(shop, stable), shop.weights) == (before, {stable: 10_000})
+        assert shop.cluster.objects[key] == put
+
+    run(story())
+
+
+def test_a_revision_that_was_forged_while_it_was_stable_leaves_nothing_behind_after_a_promotion() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        stable = shop.status["stable"]["revision"]
+        key, _ = forge_stable(shop)
+        shop.evidence.answer = None
+        await until(shop, lambda: ("Deployment", *key[1:]) not in shop.cluster.objects)
+        assert shop.condition("Promoted") == ("True", "AsExpected")
+        assert stable not in shop.weights
+        assert not [kind for kind, _, name in shop.cluster.objects if name == key[2]]
+        shop.apply(rollout())
+        await until(shop, lambda: shop.status["stable"]["revision"] == stable)
+
+    run(story())
+
+
 def test_a_status_that_somebody_else_wrote_ends_the_pass_before_anything_is_made() -> None:
     async def story() -> None:
         shop = await healthy()
