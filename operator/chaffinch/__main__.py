@@ -1,8 +1,7 @@
 """The operator process: reads its settings, puts the parts together, leads, watches.
 
-``python -m chaffinch``. Exit codes: 0 ended on request, 1 it cannot go on (the line before says why and what
-to do), 2 a setting is wrong, 3 it lost the Lease: another process leads, or will. It ends by SIGALRM (142 in
-a container) if it slept, or was too busy to notice, when its Lease ended.
+``python -m chaffinch``; :mod:`chaffinch.api.exits` says what its exit codes mean. It ends by SIGALRM, and not
+here, if it slept, or was too busy to notice, when its Lease ended.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from chaffinch.adapters.probe_results import WorkerResults
 from chaffinch.adapters.prometheus import PrometheusEvidence
 from chaffinch.adapters.prometheus_queries import Limits as PrometheusLimits
 from chaffinch.adapters.recorder import EventRecorder
+from chaffinch.api.exits import OperatorExit
 from chaffinch.domain.timing import Timing
 from chaffinch.handlers import Wakers, engine_settings, registry_of
 from chaffinch.routing.settings import RouterSettings
@@ -52,7 +52,6 @@ from chaffinch.runtime.tracing import NoTracer, Tracer, reporting
 from chaffinch.runtime.web import health_app, metrics_app, serve
 from chaffinch.settings import Settings, SettingsError, load
 
-ENDED, FAILED, USAGE, REPLACED = 0, 1, 2, 3
 _GRACE_SECONDS = 2.0  # for passes that are under way when the process is asked to end
 _COLLECT_AFTER = (20_000, 20, 20)
 """How many new objects make Python look for cycles; its default is 700, and a reply of Prometheus is tens
@@ -89,7 +88,7 @@ class Operator:
         self._cluster = KubernetesCluster(server, limits, self._lease.seconds_left, report)
         self._clusters = (lease_cluster, self._cluster)
 
-    async def run(self) -> int:
+    async def run(self) -> OperatorExit:
         """Run until asked to end; returns the exit code.
 
         Raises:
@@ -103,7 +102,7 @@ class Operator:
             await passed(lambda: check_crds(self._cluster))
             await passed(lambda: check_rights(self._cluster, settings.watch_namespaces or ("",)))
             self._health.started = True
-            return await self._watch() if await self._leads() else ENDED
+            return await self._watch() if await self._leads() else OperatorExit.ENDED
         finally:
             await asyncio.gather(health.cleanup(), metrics.cleanup())
             for cluster in self._clusters:
@@ -119,7 +118,7 @@ class Operator:
         self._health.leading = not waiting.cancelled()
         return self._health.leading
 
-    async def _watch(self) -> int:
+    async def _watch(self) -> OperatorExit:
         """Keep the Lease and watch; returns the exit code."""
         settings = self._settings
         keeping = asyncio.create_task(self._lease.keep())
@@ -143,9 +142,9 @@ class Operator:
                 )
             except Exception as error:  # noqa: BLE001 - whatever ended the watches, the process ends with one line
                 log.error("the watches ended (%s): check the roles of the operator", type(error).__name__)
-                return FAILED
+                return OperatorExit.FAILED
         await evidence.aclose()
-        return ENDED
+        return OperatorExit.ENDED
 
     def _caretaker(self, evidence: PrometheusEvidence, pods: Pods) -> Caretaker:
         settings, cluster, clock = self._settings, self._cluster, self._clock
@@ -199,7 +198,7 @@ class Operator:
         if self._health.leading:
             log.critical("the lease is lost: this process ends")
             logging.shutdown()
-            os._exit(REPLACED)
+            os._exit(OperatorExit.REPLACED)
 
 
 def tracer_of(settings: Settings) -> Tracer:
@@ -235,13 +234,13 @@ def _spare() -> None:
     sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 
-def main() -> int:
+def main() -> OperatorExit:
     """Run the operator; returns the exit code."""
     try:
         settings = load()
     except SettingsError as error:
         print(f"error: {error}", file=sys.stderr)
-        return USAGE
+        return OperatorExit.USAGE
     configure(settings.log_level, settings.log_format)
     _spare()
     try:
@@ -250,7 +249,7 @@ def main() -> int:
         log.error("%s", error)
     except OSError as error:
         log.error("a port cannot be had (%s): set CHAFFINCH_HEALTH_PORT or _METRICS_PORT", error.strerror)
-    return FAILED
+    return OperatorExit.FAILED
 
 
 if __name__ == "__main__":

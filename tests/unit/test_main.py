@@ -4,7 +4,8 @@ import logging
 
 import pytest
 
-from chaffinch.__main__ import FAILED, USAGE, main, tracer_of
+from chaffinch.__main__ import main, tracer_of
+from chaffinch.api.exits import OperatorExit
 from chaffinch.runtime.tracing import NoTracer
 from chaffinch.runtime.tracing_otlp import OtlpTracer
 from chaffinch.settings import load
@@ -27,7 +28,7 @@ def outside_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_settings_one_line_names_them_and_the_exit_code_is_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main() == USAGE
+    assert main() == OperatorExit.USAGE
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: the settings cannot be used: set CHAFFINCH_PROMETHEUS_URL: ")
 
@@ -38,7 +39,7 @@ def test_without_an_api_server_one_line_names_the_remedy_and_the_exit_code_is_1(
     for name, value in REQUIRED.items():
         monkeypatch.setenv(name, value)
     with caplog.at_level(logging.ERROR, "chaffinch"):
-        assert main() == FAILED
+        assert main() == OperatorExit.FAILED
     (line,) = caplog.messages
     assert line.startswith(
         "no way to a Kubernetes API server: run in a pod with a ServiceAccount, or set KUBE"

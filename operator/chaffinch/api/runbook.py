@@ -1,24 +1,63 @@
-"""Writes the runbook: what each reason means and what a person does about it."""
+"""Writes the runbook: what each reason and each exit code means, and what a person does about it."""
 
 from __future__ import annotations
 
-from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.remedies import QUIET, remedy_of
+from collections.abc import Iterator, Sequence
+
+from chaffinch.api.exits import AgentExit, Ending, OperatorExit, ProbeExit
+from chaffinch.api.v1alpha1.reasons import CommandReason, Reason, StartReason
+from chaffinch.api.v1alpha1.remedies import COMMAND_REMEDIES, QUIET, START_REMEDIES, remedy_of
 
 _INTRODUCTION = """\
 # Runbook
 
-Every condition, Event and alert gives a reason in one word. Look it up here. NAME is the rollout; add
-`--namespace`. The message of the condition has the figures and the names; `kubectl chaffinch explain NAME`
-puts all of it together.
+Every condition, Event and alert gives a reason in one word, and so does an operator that does not start. Look
+it up here. NAME is the rollout; add `--namespace`. The message of the condition has the figures and the
+names; `kubectl chaffinch explain NAME` puts all of it together. [Answers to commands](#answers-to-commands)
+and [exit codes](#exit-codes) are at the end; those of the command line are in
+[`reference-cli.md`](reference-cli.md#exit-codes).
 
 These reasons ask nothing of anybody: {quiet}.
 """
 
+_PROCESSES: tuple[tuple[str, type[Ending]], ...] = (
+    ("operator", OperatorExit),
+    ("agent of a router", AgentExit),
+    ("worker of a LoadProbe", ProbeExit),
+)
+
 
 def runbook() -> str:
-    """Return the runbook as Markdown, with an anchor for each reason."""
-    asking = sorted((reason for reason in Reason if reason not in QUIET), key=str)
+    """Return the runbook as Markdown, with an anchor for each reason that asks for something."""
     quiet = ", ".join(f"`{reason}`" for reason in sorted(QUIET, key=str))
-    entries = (f"## {reason}\n\n{reason.meaning}\n\nWhat to do: {remedy_of(reason)}\n" for reason in asking)
-    return "\n".join([_INTRODUCTION.format(quiet=quiet), *entries])
+    entries = (
+        f"## {word}\n\n{meaning}\n\nWhat to do: {remedy}\n" for word, meaning, remedy in sorted(_entries())
+    )
+    return "\n".join([_INTRODUCTION.format(quiet=quiet), *entries, _answers(), _exits()])
+
+
+def _entries() -> Iterator[tuple[str, str, str]]:
+    for reason in Reason:
+        if reason not in QUIET:
+            yield str(reason), reason.meaning, remedy_of(reason)
+    for word in StartReason:
+        yield str(word), word.meaning, START_REMEDIES[word]
+
+
+def _answers() -> str:
+    rows = [(f"`{word}`", word.meaning, COMMAND_REMEDIES[word]) for word in CommandReason]
+    return f"## Answers to commands\n\n{_table(('reason', 'meaning', 'what to do'), rows)}"
+
+
+def _exits() -> str:
+    rows = [
+        (process, str(code.value), code.meaning, code.remedy)
+        for process, endings in _PROCESSES
+        for code in endings
+    ]
+    return f"## Exit codes\n\n{_table(('process', 'code', 'meaning', 'what to do'), rows)}"
+
+
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.plan import AttemptPlan
@@ -92,7 +93,7 @@ class Hold:
     message: str
 
 
-COMMANDED = "Commanded"
+COMMANDED = Reason.COMMANDED
 """The cause of a pause that a person asked for."""
 
 
@@ -196,6 +197,7 @@ class LastAttempt:
         ended_at: When it ended.
         message: Why, with numbers.
         decided_at: When its end was decided; the routers followed between this and the end.
+        again_at: When the revision is tried again by itself; None if it is not.
     """
 
     revision: str
@@ -205,6 +207,7 @@ class LastAttempt:
     ended_at: datetime
     message: str = ""
     decided_at: datetime | None = None
+    again_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

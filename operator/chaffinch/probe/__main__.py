@@ -1,7 +1,6 @@
 """Runs one plan and hands its result over: ``python -m chaffinch.probe --plan JSON``.
 
-Exit codes: 0 done (collected, or ten minutes passed), 1 the run failed and there is no result, 2 the
-arguments are wrong, 143 ended by SIGTERM.
+:mod:`chaffinch.api.exits` says what its exit codes mean.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from collections.abc import Sequence
 
 import uvloop
 
+from chaffinch.api.exits import ProbeExit
 from chaffinch.probe.client import Client
 from chaffinch.probe.load import LoadGenerator
 from chaffinch.probe.plan import PlanError, ProbePlan, parse_plan
 from chaffinch.probe.server import PORT, ResultDesk, serve
 from chaffinch.probe.watch import Watch
 
-OK, FAILED, USAGE, TERMINATED = 0, 1, 2, 143
 COLLECT_SECONDS = 600
 
 _log = logging.getLogger("chaffinch.probe")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None) -> ProbeExit:
     """Run the worker; returns its exit code."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -35,16 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plan = parse_plan(options.plan)
     except PlanError as error:
         print(f"error: --plan: {error}", file=sys.stderr)
-        return USAGE
+        return ProbeExit.USAGE
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
             return runner.run(_work(plan, options.port, options.collect_seconds))
         except asyncio.CancelledError:
             _log.warning("ended by a signal; there is no result")
-            return TERMINATED
+            return ProbeExit.TERMINATED
 
 
-async def _work(plan: ProbePlan, port: int, collect_seconds: int) -> int:
+async def _work(plan: ProbePlan, port: int, collect_seconds: int) -> ProbeExit:
     # Process 1 of a container ignores signals that it has no handler for.
     task = asyncio.current_task()
     assert task is not None, "runs inside a task"  # noqa: S101
@@ -55,7 +54,7 @@ async def _work(plan: ProbePlan, port: int, collect_seconds: int) -> int:
         runner = await serve(desk, port)
     except OSError as error:
         _log.error("cannot listen on port %d (%s); choose a free one with --port", port, error.strerror)
-        return FAILED
+        return ProbeExit.FAILED
     try:
         async with Client() as client:
             record = await LoadGenerator(plan, client, watch).run()
@@ -63,7 +62,7 @@ async def _work(plan: ProbePlan, port: int, collect_seconds: int) -> int:
         _log.info("done; the result waits at GET /result")
         if not await desk.wait_collected(collect_seconds):
             _log.warning("nobody collected the result in %d s", collect_seconds)
-        return OK
+        return ProbeExit.DONE
     finally:
         await runner.cleanup()
 

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS
 from chaffinch.api.v1alpha1.common import API_VERSION, GROUP, VERSION
+from chaffinch.api.v1alpha1.reasons import Reason, StartReason
 from chaffinch.ports.cluster import Cluster, DeniedError, Kinds, Manifest, UnavailableError
 
 log = logging.getLogger(__name__)
 
-OUTDATED = "CRDOutdated"
 _MOST_PATHS = 5
 _PAUSE_SECONDS = 5.0
 _REMEDY = "install or upgrade them with the chart, or with: kubectl apply --server-side -f crds/"
@@ -38,7 +38,10 @@ LISTED = (
 
 
 class NotReadyError(Exception):
-    """The operator cannot start; the text is one line with the remedy."""
+    """The operator cannot start; the text is one line: a word of the runbook, what is wrong, the remedy."""
+
+    def __init__(self, reason: StartReason | Reason, message: str) -> None:
+        super().__init__(f"{reason}: {message}")
 
 
 class Schemas(Protocol):
@@ -73,16 +76,16 @@ async def check_crds(schemas: Schemas) -> None:
     try:
         index = await schemas.openapi("")
         if f"apis/{API_VERSION}" not in index.get("paths", {}):
-            raise NotReadyError(f"the CRDs of {GROUP} are not installed: {_REMEDY}")
+            raise NotReadyError(StartReason.CRD_MISSING, f"the CRDs of {GROUP} are not installed: {_REMEDY}")
         document = await schemas.openapi(f"/apis/{API_VERSION}")
     except DeniedError as error:
-        raise NotReadyError(f"the CRDs cannot be checked: {error}") from None
+        raise NotReadyError(Reason.FORBIDDEN, f"the CRDs cannot be checked: {error}") from None
     missing = list(missing_paths(document))
     if missing:
         more = f" and {len(missing) - _MOST_PATHS} more" if len(missing) > _MOST_PATHS else ""
         raise NotReadyError(
-            f"{OUTDATED}: the installed CRDs are too old, they lack {', '.join(missing[:_MOST_PATHS])}{more}:"
-            f" {_REMEDY}"
+            StartReason.CRD_OUTDATED,
+            f"the installed CRDs are too old, they lack {', '.join(missing[:_MOST_PATHS])}{more}: {_REMEDY}",
         )
 
 
@@ -104,8 +107,9 @@ async def check_rights(cluster: Cluster, namespaces: Sequence[str]) -> None:
             except DeniedError:
                 where = f"in namespace {namespace}" if namespace else "in all namespaces"
                 raise NotReadyError(
+                    Reason.FORBIDDEN,
                     f"the operator may not list {kind.plural} {where}: grant its ServiceAccount the roles of"
-                    " the chart, or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
+                    " the chart, or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read",
                 ) from None
 
 

@@ -58,6 +58,7 @@ class Reason(_Explained):
     STEPPING = "Stepping", "The steps of the strategy are being gone through."
     HOLDING = "Holding", "The rollout waits at its step for a trouble to go away."
     PAUSED = "Paused", "The rollout stays at its step until a person resumes, promotes or aborts it."
+    COMMANDED = "Commanded", "A person has asked for the pause."
     AWAITING_APPROVAL = "AwaitingApproval", "The rollout waits for a person's approval of its step."
     PROMOTING = "Promoting", "The new revision is taking over as the stable one."
     ROLLING_BACK = "RollingBack", "The new revision is being taken out."
@@ -124,6 +125,16 @@ class Reason(_Explained):
         "The baseline was measured with another model, engine, GPU or load.",
     )
     NEXT_ATTEMPT = "NextAttempt", "The change takes effect with the next attempt."
+
+
+class StartReason(_Explained):
+    """Why an operator does not start. No object says it: an operator that does not start writes nothing."""
+
+    CRD_MISSING = "CRDMissing", "The CRDs of Chaffinch are not installed in the cluster."
+    CRD_OUTDATED = (
+        "CRDOutdated",
+        "An installed CRD lacks a field or a word that this version of the operator needs.",
+    )
 
 
 class CommandReason(_Explained):

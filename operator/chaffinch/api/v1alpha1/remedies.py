@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.api.v1alpha1.reasons import CommandReason, Reason, StartReason
 
 QUIET = frozenset(
     {
@@ -58,6 +58,7 @@ REMEDIES: Mapping[Reason, str] = {
         "`kubectl chaffinch resume NAME` to go on, `promote NAME` to let the canary take over, `abort "
         "NAME` to roll it back."
     ),
+    Reason.COMMANDED: "`kubectl chaffinch resume NAME` to go on, when whoever paused it agrees.",
     Reason.AWAITING_APPROVAL: (
         "Look at the figures (`kubectl chaffinch get NAME`), then `kubectl chaffinch approve NAME`, "
         "or `abort NAME`."
@@ -109,7 +110,7 @@ REMEDIES: Mapping[Reason, str] = {
     Reason.IMAGE_PULL: "Check the name of the image, its registry and the pull secrets of the namespace.",
     Reason.UNSCHEDULABLE: (
         "Free GPUs or add nodes; check nodeSelector and tolerations. It is tried again by itself "
-        "after some minutes."
+        "at `lastAttempt.againAt`."
     ),
     Reason.PROGRESS_DEADLINE_EXCEEDED: (
         "Look at the logs of the pods: is the model still loading? Raise `strategy.progressDeadline`, "
@@ -117,7 +118,7 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.CANARY_UNAVAILABLE: (
         "Look why the pods of the canary went (node, eviction, crash): `kubectl describe pod`. It is "
-        "tried again by itself after some minutes."
+        "tried again by itself at `lastAttempt.againAt`."
     ),
     Reason.PROBE_FAILED: (
         "Look at the LoadProbe that the message names and at the logs of its Job; then `kubectl "
@@ -177,6 +178,42 @@ REMEDIES: Mapping[Reason, str] = {
     Reason.NEXT_ATTEMPT: "Nothing: the change waits until the attempt that runs is over.",
 }
 """What to look at and what to do, for every other reason; NAME stands for the rollout."""
+
+
+START_REMEDIES: Mapping[StartReason, str] = {
+    StartReason.CRD_MISSING: (
+        "Install the chart with `crds.install=true`, or apply the CRDs of the same version: `kubectl apply"
+        " --server-side -f crds/`. The operator starts by itself then, at most five minutes later."
+    ),
+    StartReason.CRD_OUTDATED: (
+        "Upgrade the CRDs to the operator's version: with the chart, or with `kubectl apply --server-side"
+        " --force-conflicts -f crds/`. The operator before it leads on meanwhile, if it still runs; the new"
+        " one starts by itself, at most five minutes later. Nothing was written."
+    ),
+}
+"""What to do about an operator that does not start."""
+
+COMMAND_REMEDIES: Mapping[CommandReason, str] = {
+    CommandReason.DONE: "Nothing.",
+    CommandReason.NOTHING_TO_DO: "Nothing, or read in the message what is so already.",
+    CommandReason.NO_SUCH_ROLLOUT: "Check name and namespace: `kubectl chaffinch list -A`.",
+    CommandReason.OTHER_REVISION: (
+        "Look what is being rolled out now (`kubectl chaffinch get NAME`), and command that if you mean it."
+    ),
+    CommandReason.OTHER_STEP: "Look which step waits (`kubectl chaffinch get NAME`), and approve that one.",
+    CommandReason.NOT_WARM: "Wait until a pod of the canary is warm, and promote again.",
+    CommandReason.NOTHING_TO_GO_BACK_TO: (
+        "Get a pod of the stable revision ready and abort again, or promote; a first revision is replaced by"
+        " changing the spec."
+    ),
+    CommandReason.TOO_LATE: (
+        "Wait for the end of the attempt; then change the spec, or `kubectl chaffinch retry NAME`."
+    ),
+    CommandReason.PAUSED: "`kubectl chaffinch resume NAME`, then approve again.",
+    CommandReason.INVALID: "Mend the field that the message names, and create the command anew.",
+    CommandReason.INVALID_SPEC: "Mend the spec (`kubectl chaffinch explain NAME`), then command again.",
+}
+"""What to do about the answer to a command."""
 
 
 def remedy_of(reason: Reason) -> str:
