@@ -60,14 +60,30 @@ def test_the_chart_renders_as_the_golden_file(golden: str, args: tuple[str, ...]
     assert rendered == path.read_text()
 
 
-def test_the_rules_are_those_of_the_plain_file_with_links_that_lead_somewhere() -> None:
-    docs = "https://git.example/chaffinch/"
-    args = ("--set=monitoring.rules.enabled=true", f"--set=monitoring.rules.docsUrl={docs}")
-    rendered = render(*args, "--show-only=templates/prometheusrule.yaml")
+DOCS = "https://git.example/chaffinch/blob/main/"
+
+
+@pytest.mark.parametrize(
+    ("args", "replaced", "by"),
+    [
+        ((), "runbook: docs/", "runbook: docs/"),
+        ((f"--set=monitoring.rules.docsUrl={DOCS}",), "runbook: docs/", f"runbook_url: {DOCS}docs/"),
+    ],
+    ids=["pages where nobody said where they are", "links"],
+)
+def test_the_rules_are_those_of_the_plain_file_with_links_only_if_they_lead_somewhere(
+    args: tuple[str, ...], replaced: str, by: str
+) -> None:
+    rendered = render(
+        "--set=monitoring.rules.enabled=true", *args, "--show-only=templates/prometheusrule.yaml"
+    )
     plain = (Path(CHART) / "files" / "rules" / "chaffinch.yaml").read_text()
     rule = yaml.safe_load(rendered)
     assert rule["kind"] == "PrometheusRule"
-    assert rule["spec"] == yaml.safe_load(plain.replace("runbook_url: docs/", f"runbook_url: {docs}docs/"))
+    assert rule["spec"] == yaml.safe_load(plain.replace(replaced, by))
+    links = [each["annotations"].get("runbook_url") for g in rule["spec"]["groups"] for each in g["rules"]]
+    assert len(links) > 10
+    assert {bool(link) and link.startswith(f"{DOCS}docs/") for link in links} == {bool(args)}
 
 
 def test_the_dashboard_is_the_plain_file_under_the_label_that_grafana_looks_for() -> None:
@@ -124,6 +140,7 @@ def test_the_charts_crds_are_copies_of_the_generated_ones() -> None:
         ((URL, "--set=settings.OTEL_EXPORTER_OTLP_ENDPOINT=http://x"), "OTEL_EXPORTER_OTLP_ENDPOINT"),
         ((URL, "--set=monitoring.podMonitor.interval=1m"), "podMonitor/interval"),
         ((URL, "--set=monitoring.rules.docsUrl=git.example"), "rules/docsUrl"),
+        ((URL, "--set=monitoring.rules.docsUrl=https://git.example/chaffinch"), "rules/docsUrl"),
         ((URL, "--set=commands.requireRequester=maybe"), "requireRequester"),
     ],
 )
