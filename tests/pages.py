@@ -1,4 +1,4 @@
-"""The commands that the pages tell people to type: for tests of whether they are right."""
+"""The commands that the pages tell people to type, in blocks and within sentences: for tests of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = tuple(sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]))
 
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`([^`]+)`")
 _BLOCK = re.compile(r"^```(?:console|shell|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -34,6 +36,13 @@ def commands_of(page: Path) -> tuple[Command, ...]:
     name = str(page.relative_to(ROOT))
     lines = [line for block in _BLOCK.findall(page.read_text()) for line in _joined(block)]
     return tuple(Command(name, each) for line in lines for each in line.split(" && "))
+
+
+def inline_of(page: Path) -> tuple[Command, ...]:
+    """Return all code within the sentences of a page, commands and other; what is wrapped is joined."""
+    name = str(page.relative_to(ROOT))
+    sentences = _FENCED.sub("", page.read_text())
+    return tuple(Command(name, " ".join(each.split())) for each in _INLINE.findall(sentences))
 
 
 def all_commands() -> tuple[Command, ...]:
