@@ -73,7 +73,8 @@ beside-it:
 	  cat build/test-beside.log; exit $$status
 
 .PHONY: bench-scale
-bench-scale: root setup ## What 1,000 rollouts cost the operator (25 minutes); smaller: ARGS='--rollouts 100 --active 10 --idle-seconds 60'
+bench-scale: root setup ## What 1,000 rollouts cost the operator (25 minutes); smaller: ARGS='--rollouts 100 --active 10 --idle-seconds 60'; with a peer: ARGS='--beside argo-rollouts'
+	$(PY) -m bench.scale --prepare $(ARGS)
 	$(CLUSTER) down
 	$(CLUSTER) up --kwok
 	status=0; $(CLUSTER) exec -- $(PY) -m bench.scale $(ARGS) || status=$$?; $(CLUSTER) down; exit $$status

@@ -21,7 +21,7 @@ from bench.scale import argo_build, argo_rollouts, our_operator
 from bench.scale.controller import ControllerEndedError
 from bench.scale.figures import Row, table
 from bench.scale.fleet import NotInTimeError
-from bench.scale.measurement import SPREAD_SECONDS, Length, Measurement, Subject
+from bench.scale.measurement import Length, Measurement, Subject
 from localcluster import Settings
 from localcluster.errors import ClusterError
 from localcluster.progress import Progress
@@ -38,14 +38,13 @@ def measured(arguments: argparse.Namespace) -> Iterator[list[Row]]:
     """Measure our operator and, if so asked, its peer; yields the rows of each when they are complete."""
     settings, progress = Settings.from_environment(), Progress()
     length = Length(arguments.active, arguments.active_seconds, arguments.idle_seconds)
-    canary_seconds = length.active_seconds + SPREAD_SECONDS
 
     def rows(subject: Subject) -> Iterator[Row]:
         for row in Measurement(subject, length, progress).run():
             progress.say(f"  {row.metric}: {row.value:.3f}")
             yield row
 
-    pace = our_operator.Pace(canary=canary_seconds)
+    pace = our_operator.Pace(canary=length.canary_seconds)
     with our_operator.subject(settings, arguments.rollouts, pace, progress) as subject:
         yield list(rows(subject))
     if arguments.beside != ARGO_ROLLOUTS:
@@ -54,7 +53,8 @@ def measured(arguments: argparse.Namespace) -> Iterator[list[Row]]:
     if built is None:
         progress.say(f"Measured without {argo_build.TITLE}, which has not been built")
         return
-    with argo_rollouts.subject(settings, built, arguments.rollouts, canary_seconds, progress) as subject:
+    pause = length.canary_seconds
+    with argo_rollouts.subject(settings, built, arguments.rollouts, pause, progress) as subject:
         yield list(rows(subject))
 
 

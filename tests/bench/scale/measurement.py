@@ -18,9 +18,6 @@ from bench.scale.figures import Row, Scrape, Span
 from bench.scale.fleet import Fleet, NotInTimeError
 from localcluster.progress import Progress
 
-SPREAD_SECONDS = 120
-"""The first to have users on both versions must still have them when the last one has been measured."""
-
 _LONGEST_SECONDS = 1200.0
 _QUIET_SECONDS = 30.0
 _SAMPLE_SECONDS = 1.0
@@ -56,6 +53,15 @@ class Length:
     active: int
     active_seconds: int
     idle_seconds: int
+
+    @property
+    def canary_seconds(self) -> int:
+        """How long each new version has users beside the old one.
+
+        The first to have them must still have them when the last one has been measured, and many do not come
+        to it at once: 2 minutes lie between the first and the last of a hundred at most.
+        """
+        return self.active_seconds + 40 + self.active * 4 // 5
 
 
 class Watched:

@@ -12,7 +12,7 @@ from bench.scale import __main__ as scale
 from bench.scale import argo_build
 from bench.scale.figures import Row, table
 from bench.scale.fleet import NotInTimeError
-from bench.scale.measurement import Subject, Targets
+from bench.scale.measurement import Length, Subject, Targets
 from localcluster.errors import ClusterError
 from localcluster.settings import Settings
 
@@ -25,6 +25,11 @@ def _subject(title: str) -> Subject:
 def test_rows_of_a_peer_begin_with_its_name_and_ours_do_not() -> None:
     assert _subject("").row("CPU", 1.0, 2.0) == Row("CPU", 1.0, 2.0)
     assert _subject("Argo Rollouts 1.10.2").row("CPU", 1.0) == Row("Argo Rollouts 1.10.2: CPU", 1.0)
+
+
+def test_new_versions_stay_longer_than_they_are_measured_and_the_longer_the_more_of_them() -> None:
+    assert Length(active=100, active_seconds=180, idle_seconds=600).canary_seconds == 300
+    assert Length(active=5, active_seconds=30, idle_seconds=30).canary_seconds == 74
 
 
 def test_the_table_is_as_wide_as_its_longest_row() -> None:
