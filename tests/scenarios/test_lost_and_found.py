@@ -46,6 +46,30 @@ def test_a_promotion_whose_status_was_lost_goes_on() -> None:
     assert operator.state.attempts == 2
 
 
+def warm_ups(operator: Operator) -> list[str]:
+    return [name for name in operator.world.made if "-w" in name and revision_of(operator.spec) in name]
+
+
+def test_pods_that_come_after_the_status_of_a_promotion_was_lost_are_warmed_before_they_get_traffic() -> None:
+    operator = rolling_out(Behaviour(starts_in=30)).run(900, until=at_step("canary-5"))
+    operator.command("Promote")
+    operator.run(5, until=in_stage(RolloutStage.PROMOTING))
+    operator.run(3)
+    operator.status = None
+    operator.run(120, until=healthy)  # the oracle refuses a route that admits a cold pod
+    assert len(warm_ups(operator)) == 2
+    assert operator.state.attempts == 2
+
+
+def test_pods_that_come_after_the_status_of_the_first_revision_was_lost_are_warmed_too() -> None:
+    operator = Operator(World(room=2), rollout_spec())
+    operator.run(60, until=lambda op: bool(op.state.candidate and op.state.candidate.warmed))
+    operator.status = None
+    operator.world.make_room()
+    operator.run(120, until=healthy)
+    assert len(warm_ups(operator)) == 2
+
+
 def test_a_lost_status_without_a_route_is_never_taken_for_a_new_rollout() -> None:
     operator = serving_v1()
     operator.status, operator.world.route = None, None

@@ -7,6 +7,7 @@ names that users meet are in :mod:`chaffinch.api.v1alpha1.names`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.common import API_VERSION
@@ -40,6 +41,13 @@ def step_probe_name(rollout: str, revision: str, attempt: int, step: int, run: i
 def warm_up_name(rollout: str, revision: str, attempt: int, serial: int) -> str:
     """Name the ``serial``-th LoadProbe (from 1) that warms pods in an attempt."""
     return f"{rollout}-{revision}-a{attempt}-w{serial}"
+
+
+def last_warm_up(names: Iterable[str], rollout: str, revision: str, attempt: int) -> int:
+    """Return the highest serial among the warm-ups of an attempt that LoadProbes are named after; 0: none."""
+    begin = warm_up_name(rollout, revision, attempt, 0).removesuffix("0")
+    serials = (name.removeprefix(begin) for name in names if name.startswith(begin))
+    return max((int(serial) for serial in serials if serial.isdecimal()), default=0)
 
 
 def is_warm_up_name(name: str) -> bool:

@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from chaffinch.domain.names import child_labels, is_revision, is_warm_up_name, step_probe_name, warm_up_name
+from chaffinch.domain.names import (
+    child_labels,
+    is_revision,
+    is_warm_up_name,
+    last_warm_up,
+    step_probe_name,
+    warm_up_name,
+)
 
 LONGEST = "a" * 40
 
@@ -52,3 +59,12 @@ def test_labels_are_ours_and_nobody_elses() -> None:
         "chaffinch.dev/rollout": "chat",
         "chaffinch.dev/revision": "0badcafe",
     }
+
+
+def test_the_last_warm_up_is_that_of_the_attempt_and_the_revision() -> None:
+    names = [
+        warm_up_name("chat", "0badcafe", attempt, serial) for attempt, serial in ((2, 9), (2, 10), (22, 30))
+    ]
+    others = ("chat-0badcafe-a2-s1", "chat-0badcafe-a2-w", "chat-0badcafe-a2-w99-x", "chat-58be2000-a2-w40")
+    assert last_warm_up((*names, *others), "chat", "0badcafe", 2) == 10
+    assert last_warm_up(names, "chat", "0badcafe", 3) == 0

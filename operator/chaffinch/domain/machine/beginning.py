@@ -14,6 +14,7 @@ from chaffinch.domain.machine.ending import rolled_back_by
 from chaffinch.domain.machine.idle import with_new_attempt
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.names import last_warm_up
 from chaffinch.domain.plan import plan_of
 from chaffinch.domain.route import Decision, RouteArm, RouteIntent
 from chaffinch.domain.state import Candidate, Hold, RolloutState, StableRevision, WarmPod
@@ -102,8 +103,12 @@ def _goes_on(intent: RouteIntent) -> bool:
 
 
 def _candidate(situation: Situation, intent: RouteIntent, arm: RouteArm) -> Candidate:
-    plan = plan_of(situation.spec)
-    restarts = {pod.name: pod.restarts for pod in situation.seen.revision(arm.revision).pods}
+    plan, seen = plan_of(situation.spec), situation.seen
+    restarts = {pod.name: pod.restarts for pod in seen.revision(arm.revision).pods}
+    # A warm-up of a name that was given before would be taken for the one that ended, and warm nothing.
+    named = last_warm_up(
+        (probe.name for probe in seen.probes), seen.rollout.name, arm.revision, intent.attempt
+    )
     return Candidate(
         revision=arm.revision,
         attempt=intent.attempt,
@@ -111,5 +116,6 @@ def _candidate(situation: Situation, intent: RouteIntent, arm: RouteArm) -> Cand
         deadline=situation.after(plan.strategy.progress_deadline_seconds),
         plan=plan,
         warmed=tuple(WarmPod(name, restarts[name]) for name in arm.pods or () if name in restarts),
+        warm_ups=named,
         weight=arm.weight,
     )
