@@ -71,37 +71,3 @@ def test_the_last_three_revisions_are_kept_at_no_pods_and_older_ones_go() -> Non
     operator.run(60)
     assert operator.world.replicas == dict(zip(revisions, (0, 0, 0, 4), strict=True))
     assert set(operator.world.frozen) == set(revisions)
-
-
-def test_more_replicas_in_a_step_are_added_to_both_revisions_before_it_goes_on() -> None:
-    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-50"))
-    assert operator.state.stable is not None
-    v1, v2 = operator.state.stable.revision, revision_of(operator.spec)
-    operator.edit(rollout_spec(V2, replicas=6))
-    operator.run(5)
-    assert (operator.world.replicas[v1], operator.world.replicas[v2]) == (6, 6)
-    assert operator.state.hold is not None
-    assert operator.state.hold.reason == "CanaryUnavailable"
-    assert operator.world.route is not None
-    assert operator.world.route.intent.weight_of(v2) == 5_000
-    operator.run(60, until=at_step("canary-50"))
-    operator.run(900, until=healthy)
-    assert (operator.world.replicas[v1], operator.world.replicas[v2]) == (0, 6)
-
-
-def test_fewer_replicas_wait_until_the_attempt_is_over() -> None:
-    operator = rolling_out(Behaviour()).run(900, until=at_step("canary-5"))
-    assert operator.state.stable is not None
-    v1, v2 = operator.state.stable.revision, revision_of(operator.spec)
-    operator.edit(rollout_spec(V2, replicas=2))
-    operator.run(900, until=at_step("bake"))
-    assert (operator.world.replicas[v1], operator.world.replicas[v2]) == (4, 4)
-    operator.run(300, until=healthy)
-    assert (operator.world.replicas[v1], operator.world.replicas[v2]) == (0, 2)
-
-
-def test_more_replicas_while_deploying_are_there_when_the_revision_is_stable() -> None:
-    operator = rolling_out(Behaviour(starts_in=60)).run(10)
-    operator.edit(rollout_spec(V2, replicas=5))
-    operator.run(1200, until=healthy)
-    assert operator.world.replicas[revision_of(operator.spec)] == 5
