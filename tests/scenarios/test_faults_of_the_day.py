@@ -57,6 +57,20 @@ def test_a_revision_that_cannot_run_costs_stable_nothing_and_says_why(
     assert operator.world.replicas == {V1_REVISION: 4, V2_REVISION: 0}
 
 
+def test_a_revision_without_room_waits_twice_as_long_before_each_further_attempt() -> None:
+    operator = rolling_out(Behaviour(fits=False))
+    waits = []
+    for _ in range(3):
+        operator.run(320, until=rolled_back)
+        last = operator.state.last_attempt
+        assert last is not None
+        assert last.again_at is not None
+        waits.append((last.again_at - last.ended_at).total_seconds())
+        operator.run(waits[-1] + 5, until=in_stage(RolloutStage.DEPLOYING))
+        assert operator.world.now >= last.again_at
+    assert waits == [300, 600, 1200]
+
+
 @pytest.mark.parametrize("step", ["canary-5", "canary-50"])
 def test_pods_that_nodes_turn_away_one_after_another_are_not_made_without_an_end(step: str) -> None:
     operator = rolling_out(Behaviour()).run(900, until=at_step(step))

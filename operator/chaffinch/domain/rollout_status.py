@@ -188,6 +188,7 @@ def _last_attempt(state: RolloutState) -> api.LastAttempt | None:
         cause=last.cause,
         at=last.ended_at,
         decided_at=last.decided_at,
+        again_at=last.again_at,
         message=last.message,
     )
 

@@ -163,7 +163,14 @@ def _last_command(last: LastCommand) -> AnsweredCommand:
 
 def _last_attempt(last: api.LastAttempt) -> LastAttempt:
     return LastAttempt(
-        last.revision, last.attempt, last.outcome, last.cause, last.at, last.message, last.decided_at
+        revision=last.revision,
+        attempt=last.attempt,
+        outcome=last.outcome,
+        cause=last.cause,
+        ended_at=last.at,
+        message=last.message,
+        decided_at=last.decided_at,
+        again_at=last.again_at,
     )
 
 

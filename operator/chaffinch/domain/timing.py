@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 _MOST_STALLED = 60.0
 
 
@@ -29,7 +28,8 @@ class Timing:
             half of the traffic gets none.
         drain: How long the pods of a revision that is out are kept for the answers that they still give.
         retry: How long a revision that met trouble of its environment (no node, no endpoint) waits
-            for its next attempt.
+            for its next attempt; twice as long for each further one.
+        retry_longest: How long it waits at most.
         load_retry: How long a load probe that came to nothing is waited with before it is run again;
             twice as long for each further one.
         router_edits: How often in a row what others change of the router's objects is put back (a count).
@@ -49,6 +49,7 @@ class Timing:
     agents_lost: float = 180
     drain: float = 300
     retry: float = 300
+    retry_longest: float = 3600
     load_retry: float = 30
     router_edits: int = 5
     router_quiet: float = 900
@@ -59,5 +60,5 @@ class Timing:
 
     @property
     def stalled(self) -> float:
-        """Longest pause between two passes while a person is waited for: what they mend may not be watched."""
+        """Longest pause between passes while a person is waited for: what they mend may not be watched."""
         return min(self.idle, _MOST_STALLED)

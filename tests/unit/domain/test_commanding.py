@@ -41,6 +41,7 @@ from unit.domain.states import (
 )
 
 OTHER = "0ther123"
+LATER = NOW + timedelta(minutes=5)
 
 
 def changed(state: RolloutState, **changes: object) -> RolloutState:
@@ -60,7 +61,9 @@ ABORTED = replace(
 UNSCHEDULABLE = replace(
     REFUSED,
     failed=(),
-    last_attempt=LastAttempt(NEW, 2, Outcome.ROLLED_BACK, "Unschedulable", NOW, "no node has room", NOW),
+    last_attempt=LastAttempt(
+        NEW, 2, Outcome.ROLLED_BACK, "Unschedulable", NOW, "no node has room", NOW, LATER
+    ),
 )
 STABLE_IS_DEAD = replace(SEEN, revisions=(pods(OLD, 0), pods(NEW, 1)))
 NOTHING_IS_WARM = replace(SEEN, revisions=(pods(OLD, 4), pods(NEW, 0)))

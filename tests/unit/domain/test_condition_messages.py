@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -49,11 +50,14 @@ def test_a_rollback_says_where_traffic_is_why_and_what_to_do() -> None:
 
 
 def test_a_revision_that_found_no_room_is_said_to_be_tried_again() -> None:
-    last = replace(ROLLED_BACK, cause="Unschedulable", message="no node has room for its pods")
+    again = NOW + timedelta(minutes=10)
+    last = replace(
+        ROLLED_BACK, cause="Unschedulable", message="no node has room for its pods", again_at=again
+    )
     found = conditions_of(View(SPEC, replace(REFUSED, failed=(), last_attempt=last), SEEN, None, NOW), (), 3)
     assert next(c.message for c in found if c.type == "Stalled") == (
         f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: no node has room for its pods."
-        " Tried again by itself in some minutes. Do: see that its pods find room and stay,"
+        " Tried again by itself at 14:17:31Z. Do: see that its pods find room and stay,"
         " or kubectl chaffinch retry chat."
     )
 

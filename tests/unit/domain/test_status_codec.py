@@ -66,7 +66,7 @@ STEPPING = RolloutState(
     candidate=CANDIDATE,
     attempts=3,
     hold=Hold("NoData", NOW, NOW + timedelta(minutes=30), "no data"),
-    last_attempt=LastAttempt("bbbbbbbb", 2, Outcome.ROLLED_BACK, "ObjectiveFailed", NOW, "ttft p95 1.3x"),
+    last_attempt=LastAttempt("bbbbbbbb", 2, Outcome.ROLLED_BACK, "Unschedulable", NOW, "no room", NOW, NOW),
     last_command=AnsweredCommand(
         name="chat-pause-x7d2p",
         uid="uid-of-the-command",

@@ -343,6 +343,8 @@ class LastAttempt(StatusModel):
     """When."""
     decided_at: Timestamp | None = None
     """When that was decided; `at` comes after it by what it took until all routers followed."""
+    again_at: Timestamp | None = None
+    """When the revision is tried again by itself, if it is."""
     message: Message
     """The evidence, in words."""
 

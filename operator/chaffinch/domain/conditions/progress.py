@@ -76,7 +76,8 @@ def _explain_rolled_back(view: View) -> tuple[str, ...]:
     last = view.state.last_attempt
     if last is not None and last.cause in ENVIRONMENT:
         remedy = f"see that its pods find room and stay, or {view.command('retry')}"
-        return _last_attempt(view), f"Tried again by itself in some minutes. Do: {remedy}"
+        again = f" at {moment(last.again_at)}" if last.again_at else ""
+        return _last_attempt(view), f"Tried again by itself{again}. Do: {remedy}"
     return _last_attempt(view), _after_failure(view)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS, DecisionKind, Outcome, RolloutStage
@@ -91,8 +92,26 @@ def after_rollback(situation: Situation, decision: Decision) -> RolloutState:
             ended_at=situation.now,
             message=decision.message,
             decided_at=decision.at,
+            again_at=_again_at(situation, decision),
         ),
     )
+
+
+def _again_at(situation: Situation, decision: Decision) -> datetime | None:
+    """Return when the revision is tried again by itself: not at all if it was not its environment's fault.
+
+    Each time it waits twice as long: an attempt that loses its pods under traffic costs users requests. One
+    that a person had started before that begins with the shortest wait again.
+    """
+    candidate, last, timing = situation.candidate, situation.state.last_attempt, situation.timing
+    if decision.cause not in ENVIRONMENT:
+        return None
+    wait = timing.retry
+    if last is not None and last.revision == candidate.revision and last.again_at is not None:
+        by_itself = candidate.started_at >= last.again_at
+        before = (last.again_at - last.ended_at).total_seconds()
+        wait = min(2 * before, timing.retry_longest) if by_itself else timing.retry
+    return situation.after(wait)
 
 
 def became_stable(situation: Situation, message: str) -> RolloutState:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.draining import left_over
@@ -30,7 +29,13 @@ def the_revision_failed_before(situation: Situation) -> Next | None:
 
 def the_revision_was_rolled_back_just_now(situation: Situation) -> Next | None:
     """Its last attempt was rolled back; if for a trouble of its environment, it only has to wait a while."""
-    return _at_rest(situation) if _was_rolled_back(situation) else None
+    if not _was_rolled_back(situation):
+        return None
+    found, last = _at_rest(situation), situation.state.last_attempt
+    if last is None or last.again_at is None:
+        return found
+    seconds = (last.again_at - situation.now).total_seconds()
+    return replace(found, requeue_after=min(found.requeue_after, seconds))
 
 
 def the_revision_is_new(situation: Situation) -> Next | None:
@@ -51,8 +56,7 @@ def _was_rolled_back(situation: Situation) -> bool:
     last = situation.state.last_attempt
     if last is None or last.revision != situation.revision or last.outcome is not Outcome.ROLLED_BACK:
         return False
-    again = last.ended_at + timedelta(seconds=situation.timing.retry)
-    return last.cause not in ENVIRONMENT or situation.now < again
+    return last.cause not in ENVIRONMENT or (last.again_at is not None and situation.now < last.again_at)
 
 
 def _at_rest(situation: Situation) -> Next:
