@@ -10,7 +10,7 @@ from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.commands import Command
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.verdict import Outcome
-from scenarios.interleavings.model import CRASHED, SIGN_OFF, TICK, ModelPod, World, revision
+from scenarios.interleavings.model import CRASHED, SIGN_OFF, TICK, Trouble, World, revision
 
 WRONG = "0ther123"
 ALL = 99
@@ -59,8 +59,8 @@ def _lost(of: Callable[[World], str | None], count: int) -> Callable[[World], Wo
         if name is None:
             return world
         pods = world.pods_of(name)
-        gone = (ModelPod(p.slot, world.seconds, twin=not p.twin) for p in pods[:count])
-        return world.with_pods(name, (*gone, *pods[count:])) if pods else world
+        lost = min(count, len(pods))
+        return world.with_new_pods(name, pods[lost:], lost) if lost else world
 
     return lose
 
@@ -70,7 +70,8 @@ def _crashes(world: World) -> World:
     pods = world.pods_of(name)
     if name is None or not pods:
         return world
-    return world.with_pods(name, (replace(pods[0], ready=False, restarts=CRASHED), *pods[1:]))
+    crashed = replace(pods[0], ready=False, restarts=pods[0].restarts + CRASHED, warm=False)
+    return world.with_pods(name, (crashed, *pods[1:]))
 
 
 def _routers_follow(world: World) -> World:
@@ -81,6 +82,20 @@ def _routers_follow(world: World) -> World:
 
 def _routers_are_silent(world: World) -> World:
     return world if world.silent else replace(world, silent=True)
+
+
+def loads_end(world: World, outcome: Outcome | None, *, failed: bool = False) -> World:
+    """Let all load that runs end; a warm-up has warmed those of its pods that are still there."""
+    running = [each for each in world.probes if each.ended is None]
+    if not running:
+        return world
+    warmed = {name for each in running if not (failed or each.measures) for name in each.pods}
+    pods = tuple(
+        (of, tuple(replace(pod, warm=True) if pod.name in warmed else pod for pod in pods))
+        for of, pods in world.pods
+    )
+    ended = tuple(each.end(world.now, outcome, failed=failed) for each in world.probes)
+    return replace(world, probes=ended, pods=pods)
 
 
 def _asked_for(version: int) -> Callable[[World], World]:
@@ -94,6 +109,19 @@ def _route_is_edited(world: World) -> World:
     *others, last = world.route.intent.arms
     arms = (*(replace(arm, weight=0) for arm in others), replace(last, weight=FULL_WEIGHT))
     return replace(world, route=replace(world.route, intent=replace(world.route.intent, arms=arms)))
+
+
+def _more_replicas(world: World) -> World:
+    many = world.replicas > world.size.pods
+    return world if many else replace(world, replicas=world.replicas + 1)
+
+
+def _fewer_replicas(world: World) -> World:
+    return world if world.replicas == 1 else replace(world, replicas=world.replicas - 1)
+
+
+def _trouble(trouble: Trouble | None) -> Callable[[World], World]:
+    return lambda world: world if world.trouble is trouble else replace(world, trouble=trouble)
 
 
 def _status_is_lost(world: World) -> World:
@@ -123,34 +151,44 @@ FAILS = Event("verdict Fail", _nothing, Outcome.FAIL)
 CANARY_LOST = Event("the canary is lost", _lost(_candidate, ALL))
 CANARY_CRASHES = Event("the canary crashes", _crashes)
 STABLE_LOST = Event("stable is lost", _lost(_stable, ALL))
+CANARY_POD_LOST = Event("a canary pod is lost", _lost(_candidate, 1))
+STABLE_POD_LOST = Event("a pod of stable is lost", _lost(_stable, 1))
+MORE, FEWER = Event("more replicas", _more_replicas), Event("fewer replicas", _fewer_replicas)
+READS_FAIL, NAME_TAKEN = (Event(str(each), _trouble(each)) for each in Trouble)
+LOAD_PASSES = Event("load ends, verdict Pass", lambda world: loads_end(world, Outcome.PASS))
+LOAD_FAILS = Event("load ends, verdict Fail", lambda world: loads_end(world, Outcome.FAIL))
+LOAD_LOST = Event("load is lost", lambda world: loads_end(world, None, failed=True))
+NO_TROUBLE = Event("no trouble any more", _trouble(None))
 SILENCE = Event("routers are silent", _routers_are_silent)
 ROUTE_EDITED = Event("somebody edits the route", _route_is_edited)
 STATUS_LOST = Event("the status is lost", _status_is_lost)
 SPEC = {version: Event(f"spec v{version}", _asked_for(version)) for version in (1, 2, 3)}
 COMMANDS = {action: Event(action.value, _commanded(action)) for action in CommandAction}
 
-EVENTS: tuple[Event, ...] = (
-    PASS,
-    TIME,
-    READY,
-    Event("a canary pod is lost", _lost(_candidate, 1)),
+COURSE: tuple[Event, ...] = (PASS, TIME, READY, FOLLOW, TIME_PASSES)
+"""What happens in any rollout that goes well."""
+DISTURBANCES: tuple[Event, ...] = (
+    PASSES,
+    FAILS,
     CANARY_LOST,
+    CANARY_POD_LOST,
     CANARY_CRASHES,
     STABLE_LOST,
-    FOLLOW,
+    STABLE_POD_LOST,
     SILENCE,
-    PASSES,
-    TIME_PASSES,
-    FAILS,
     *SPEC.values(),
+    MORE,
+    FEWER,
     *COMMANDS.values(),
     Event("Abort of another revision", _commanded(CommandAction.ABORT, wrong=True)),
     STATUS_LOST,
+    READS_FAIL,
+    NAME_TAKEN,
+    NO_TROUBLE,
 )
-"""Each with the whole pass that follows; :func:`cut_off` has those whose pass ends before its last write.
-
-Edits of the route are not among them: when the status is lost, too, the route is believed, whoever wrote it.
-"""
+"""All else but edits of the route: when the status is lost, too, the route is believed, whoever wrote it."""
+EVENTS = (*COURSE, *DISTURBANCES)
+"""Each with the whole pass that follows; :func:`cut_off` has those whose pass ends before its last write."""
 
 
 def cut_off(event: Event, writes: int) -> Event:

@@ -1,4 +1,7 @@
-"""The laws that every write of the model is held against: I1 to I4, and what a pause promises."""
+"""The laws that every write of the model is held against: I1 to I4, and what a pause promises.
+
+With them those of its end: who is left is as large as the spec asks, and nobody else has a pod.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from chaffinch.api.v1alpha1.command import CommandAction
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import OnFailure
 from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
-from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep
+from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep
 from chaffinch.domain.state import Candidate
 from chaffinch.domain.verdict import Outcome
+from scenarios.interleavings.loads import measurement
 from scenarios.interleavings.model import World
 from scenarios.interleavings.passes import Pass
 from scenarios.oracle import weight_allowed_by
@@ -24,7 +28,16 @@ def _require(holds: bool, law: str) -> None:
 
 
 def check_decision(of: Pass) -> None:
-    """Check that a pass does not lose a verdict: nothing but a hold or an end may stand before it."""
+    """Check what a pass decides, before anything of it is written."""
+    state, after = of.before.state, of.decided.state
+    if of.before.trouble is None:
+        _no_verdict_is_lost(of)
+    else:
+        _require(not of.decided.act and after == state, f"something is decided though {of.before.trouble}")
+
+
+def _no_verdict_is_lost(of: Pass) -> None:
+    """Check that nothing but a hold or an end stands before a verdict."""
     state, after = of.before.state, of.decided.state
     failed = of.judgement is not None and of.judgement.outcome is Outcome.FAIL
     if not failed or state.candidate is None or after.stage is not RolloutStage.STEPPING or after.hold:
@@ -45,6 +58,7 @@ def check(before: World, after: World, of: Pass) -> None:
         after: The changed one.
         of: The pass that makes it.
     """
+    _require(before.trouble is None, f"something is written though {before.trouble}")
     if after.route is not before.route:
         _a_route(before, after)
     if after.state is not before.state:
@@ -67,6 +81,9 @@ def _a_route(before: World, after: World) -> None:
         _require(answers, f"I1: {arm} gets traffic and cannot answer")
         if arm.revision != intent.stable:
             _a_rise(before, arm.revision, arm.weight)
+    for arm in intent.arms if before.size.loads else ():
+        cold = [each.name for each in before.pods_of(arm.revision) if not each.warm]
+        _require(not set(cold) & set(arm.pods or ()), "a pod is admitted that no warm-up has reached")
     if old is not None and any(arm.weight > 0 for arm in old.arms):
         _require(any(arm.weight > 0 for arm in intent.arms), "I1: traffic is taken from everyone")
 
@@ -87,7 +104,7 @@ def _a_rise(world: World, revision: str, weight: int) -> None:
     assert candidate.step is not None
     index = candidate.step.index
     _require(weight <= weight_allowed_by(candidate.plan.steps[index]), "I3: more than the step's weight")
-    _require(set(range(index)) <= world.passed, "I3: a step before has not passed")
+    _require(set(range(_first(candidate), index)) <= world.passed, "I3: a step before has not passed")
 
 
 def _a_status(before: World, after: World, of: Pass) -> None:
@@ -108,13 +125,13 @@ def _a_step(old: Candidate, new: Candidate, world: World, of: Pass) -> None:
     frozen = old.paused is not None and new.decision is None
     _require(new.weight <= old.weight or not frozen, "a weight rises in a pause")
     if is_now is not None and (was is None or is_now.index != was.index):
-        _require(is_now.index == (0 if was is None else was.index + 1), "I3: a step is skipped")
+        _require(is_now.index == (_first(new) if was is None else was.index + 1), "I3: a step is skipped")
         _require(was is None or was.passed_at is not None, "I3: a step is left before its pass is recorded")
         _require(old.paused is None, "a step is entered in a pause")
     if is_now is not None and is_now.passed_at and not (was and was.passed_at):
         _a_pass(old, world, of)
     if new.decision is not None and old.decision is None and new.decision.kind is DecisionKind.PROMOTE:
-        done = set(range(len(new.plan.steps))) <= world.passed
+        done = set(range(_first(new), len(new.plan.steps))) <= world.passed
         _require(done or _is_asked(world, CommandAction.PROMOTE), "I3: promoted before every step has passed")
     if new.decision is None and old.decision is not None:
         raise LawBrokenError("a decision is taken back")
@@ -128,12 +145,22 @@ def _a_pass(old: Candidate, world: World, of: Pass) -> None:
         _require(_is_asked(world, CommandAction.APPROVE), "an approval step passes by itself")
         return
     judged = of.judgement is not None and of.judgement.outcome is Outcome.PASS
-    _require(judged and world.verdict is Outcome.PASS, "I4: a step passes without evidence")
+    probe = measurement(of.before.state, of.before.probes)
+    shown = of.before.verdict if probe is None else probe.outcome
+    _require(judged and shown is Outcome.PASS, "I4: a step passes without evidence")
+    if isinstance(step, ProbeStep):
+        _require(probe is not None, "I4: a probe step passes by other evidence")
+        return
     assert isinstance(step, CanaryStep | BakeStep)
     _require(since is not None, "I4: a step passes whose weight was never in force")
     assert since is not None
     elapsed = (world.now - since).total_seconds()
     _require(elapsed >= step.for_seconds, "I4: a step passes before its time")
+
+
+def _first(candidate: Candidate) -> int:
+    """Return the index of the first step: a warm-up is none."""
+    return 0 if candidate.plan.strategy.warm_up is None else 1
 
 
 def _is_asked(world: World, action: CommandAction) -> bool:
@@ -143,20 +170,33 @@ def _is_asked(world: World, action: CommandAction) -> bool:
 
 
 def _sizes(before: World, after: World) -> None:
-    """Check that stable is not made too small while it has traffic (I2)."""
-    stable = before.route.intent.stable if before.route else None
-    if stable is None or not before.has_traffic(stable):
+    """Check that nobody who has traffic is made too small (I2): in an attempt, any smaller."""
+    route = before.route.intent if before.route else None
+    if route is None:
         return
-    kept, enough = len(after.pods_of(stable)), min(before.size.pods, len(before.pods_of(stable)))
-    _require(kept >= enough, f"I2: {stable} is made too small")
+    in_attempt = before.state.candidate is not None
+    for of, pods in before.pods:
+        has_traffic = before.has_traffic(of) if of == route.stable else route.weight_of(of) > 0
+        enough = len(pods) if in_attempt else min(before.replicas, len(pods))
+        _require(not has_traffic or len(after.pods_of(of)) >= enough, f"I2: {of} is made too small")
 
 
 def is_an_end(world: World) -> bool:
     """Say whether a world in which nothing happens any more is in an end that a rollout may have."""
     state = world.state
-    if state.stage in {RolloutStage.IDLE, RolloutStage.DEPLOYING, RolloutStage.STEPPING}:
-        return state.stage is not RolloutStage.DEPLOYING or state.candidate is None or _is_held(world)
+    if state.stage is RolloutStage.IDLE:
+        return state.stable is None or state.router_fight is not None or _has_its_size(world)
+    if state.stage in {RolloutStage.DEPLOYING, RolloutStage.STEPPING}:
+        return state.stage is not RolloutStage.DEPLOYING or _is_held(world)
     return False
+
+
+def _has_its_size(world: World) -> bool:
+    """Say whether who serves has as many pods as the spec asks for, and all others have none."""
+    stable = world.state.stable
+    assert stable is not None
+    sizes = {of: len(pods) for of, pods in world.pods if pods}
+    return sizes == {stable.revision: world.replicas}
 
 
 def _is_held(world: World) -> bool:

@@ -8,10 +8,13 @@ from typing import Any
 
 from chaffinch.domain.desired import Desired, desired
 from chaffinch.domain.machine import Next, WriteOrder, step
+from chaffinch.domain.observation import Observation
 from chaffinch.domain.route import StoredRoute
 from chaffinch.domain.router_edits import left_alone, route_object
 from chaffinch.domain.verdict import Judgement
-from scenarios.interleavings.model import ROLLOUT, TIMING, ModelPod, World
+from scenarios.interleavings.loads import made
+from scenarios.interleavings.model import TIMING, World
+from scenarios.world import ROLLOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +22,15 @@ class Pass:
     """What one pass came to.
 
     Attributes:
-        before: The world that it saw.
+        before: The world in which it ran.
+        seen: What it saw of that.
         decided: What it decided.
         judgement: What the judge said.
         wanted: What should be.
     """
 
     before: World
+    seen: Observation
     decided: Next
     judgement: Judgement | None
     wanted: Desired
@@ -39,10 +44,12 @@ class Pass:
             yield from (_write_route, _write_status)
         else:
             yield _write_status
-        yield from (_sized(each) for each in self.wanted.workloads if each["kind"] == "Deployment")
+        for each in self.wanted.workloads:
+            yield _sized(each) if each["kind"] == "Deployment" else _load_begun(each)
         if self.decided.order is WriteOrder.STATUS_FIRST:
             yield _write_route
         yield from (_sized(each) for each in self.wanted.scale_downs)
+        yield from (_load_deleted(each.name) for each in self.wanted.deletions if each.kind == "LoadProbe")
 
 
 Write = Callable[[World, Pass], World]
@@ -53,31 +60,45 @@ def decide(world: World) -> Pass:
     seen, judgement = world.observe(), world.judgement()
     decided = step(world.spec, world.state, seen, judgement, world.now, timing=TIMING)
     wanted = desired(world.spec, decided.state, seen, world.now, timing=TIMING)
-    return Pass(world, decided, judgement, wanted)
+    return Pass(world, seen, decided, judgement, wanted)
 
 
 def _write_status(world: World, of: Pass) -> World:
     before, after = world.state, of.decided.state
     if replace(after, sequence=before.sequence) == before:
         return world
-    passed, promoted = world.passed, world.promoted
-    if after.attempts != before.attempts:
-        passed, promoted = frozenset(), False
+    passed = world.passed if after.attempts == before.attempts else frozenset()
     if after.candidate and after.candidate.step and after.candidate.step.passed_at:
         passed |= {after.candidate.step.index}
-    last, command = after.last_command, world.command
-    if last is not None and command is not None and last.uid == command.uid:
-        promoted |= last.action == "Promote" and last.outcome == "Accepted"
-    return replace(world, state=after, passed=passed, promoted=promoted)
+    return replace(world, state=after, passed=passed)
 
 
 def _write_route(world: World, of: Pass) -> World:
     order = of.wanted.route
-    alone = left_alone(of.before.observe(), mends=of.decided.mends)
+    alone = left_alone(of.seen, mends=of.decided.mends)
     if not order.changed or route_object(ROLLOUT) in alone:
         return world
     stored = StoredRoute(1, order.sequence, f"v{order.sequence}", order.intent)
     return replace(world, route=stored, ours=stored)
+
+
+def _load_begun(manifest: dict[str, Any]) -> Write:
+    probe = made(manifest)
+
+    def begin(world: World, of: Pass) -> World:
+        del of
+        return replace(world, probes=(*world.probes, probe))
+
+    return begin
+
+
+def _load_deleted(name: str) -> Write:
+    def delete(world: World, of: Pass) -> World:
+        del of
+        left = tuple(each for each in world.probes if each.name != name)
+        return world if len(left) == len(world.probes) else replace(world, probes=left)
+
+    return delete
 
 
 def _sized(manifest: dict[str, Any]) -> Write:
@@ -86,7 +107,8 @@ def _sized(manifest: dict[str, Any]) -> Write:
     def resize(world: World, of: Pass) -> World:
         del of
         there = world.pods_of(name)
-        new = (ModelPod(slot, world.seconds) for slot in range(len(there), wanted))
-        return world if len(there) == wanted else world.with_pods(name, (*there[:wanted], *new))
+        if len(there) == wanted:
+            return world
+        return world.with_new_pods(name, there[:wanted], max(0, wanted - len(there)))
 
     return resize
