@@ -107,7 +107,8 @@ class Settings(BaseSettings):
     )
     pass_spacing: Seconds = Field(
         1,
-        description="Shortest time between two looks at the same rollout, in seconds.",
+        description="Shortest time between two looks at the same rollout, in seconds; "
+        "none where a node has just turned a pod away.",
     )
     passes: int = Field(32, ge=1, le=1024, description="Looks at the same time, of all rollouts together.")
     pass_timeout: Seconds = Field(120, description="Longest time that one look may take, in seconds.")

@@ -49,7 +49,8 @@ class Pod:
         last_termination: How the container ended last time, if it ever did.
         unschedulable: Whether the scheduler finds no node for it.
         terminating: Whether it is being deleted.
-        failed: The reason of the phase Failed (``Evicted``, ...), if it is in it.
+        failed: Why it is over for good (``Evicted``, ...), if it is; ``Completed`` if its engine ended in
+            good order. Engines are restarted, so that only their node, or their deletion, brings this about.
         started: When its ``engine`` container was started, if it runs.
     """
 

@@ -63,6 +63,8 @@ def capped(
 ) -> dict[str, int]:
     """Return how many pods of each revision are asked for now.
 
+    A canary that is taken out while nodes turn its pods away is not given what it lacks.
+
     Args:
         sizes: How many each is to have.
         state: What is remembered.
@@ -73,6 +75,10 @@ def capped(
     most = {
         each.revision: most_pods(each, seen.revision(each.revision), now, timing) for each in state.storms
     }
+    if state.candidate is not None and state.stage is RolloutStage.ROLLING_BACK:
+        leaving = seen.revision(state.candidate.revision)
+        if len(_turned_away(leaving, state.candidate.started_at)) >= timing.pods_turned_away:
+            most[leaving.revision] = len(_taken(leaving, now, timing))
     return {revision: min(wanted, most.get(revision, wanted)) for revision, wanted in sizes.items()}
 
 
@@ -86,8 +92,11 @@ def kept_revisions(state: RolloutState) -> tuple[str, ...]:
 
 
 def _turned_away(children: RevisionSeen, since: datetime) -> list[Pod]:
-    """Return the pods made since then that have failed by now; one that was evicted later is older."""
-    return [pod for pod in children.pods if pod.failed is not None and pod.created >= since]
+    """Return the pods made since then that are over by now, but for those that somebody has deleted.
+
+    One that is evicted later is older.
+    """
+    return [pod for pod in children.pods if pod.failed and not pod.terminating and pod.created >= since]
 
 
 def _taken(children: RevisionSeen, now: datetime, timing: Timing) -> list[Pod]:

@@ -21,6 +21,7 @@ _FIRST_BACKOFFS = (1.0, 2.0, 4.0, 8.0)
 _LONGEST_BACKOFF = 15.0
 _RECONNECT_SECONDS = 1.0  # between two watches: a server that ends each one at once is not to be stormed
 
+_OVER = ("Failed", "Succeeded")
 CHILDREN = (Kinds.DEPLOYMENT, Kinds.POD, Kinds.SERVICE, Kinds.CONFIG_MAP)
 
 
@@ -87,9 +88,9 @@ def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
     for kind in CHILDREN:
 
         @kopf.on.event(*_selector(kind), registry=registry, id=kind.plural)
-        async def child(body: Manifest, labels: Mapping[str, str], **_: object) -> None:
+        async def child(event: kopf.RawEvent, body: Manifest, labels: Mapping[str, str], **_: object) -> None:
             health.watch_event()
-            _wake_by_label(hub, body["metadata"]["namespace"], labels)
+            _wake_by_label(hub, body["metadata"]["namespace"], labels, at_once=_was_turned_away(event, body))
 
     @kopf.on.cleanup(registry=registry)
     async def cleanup(**_: object) -> None:
@@ -132,9 +133,15 @@ def _subject(kind: SubjectKind, body: Manifest) -> Subject:
     return Subject(kind, metadata["namespace"], metadata["name"], metadata["uid"])
 
 
-def _wake_by_label(hub: Hub, namespace: str, labels: Mapping[str, str]) -> None:
+def _was_turned_away(event: kopf.RawEvent, body: Manifest) -> bool:
+    """Say whether a node has just turned a pod away: unless that is looked at, ten more are made a second."""
+    is_news = event["type"] == "MODIFIED" and "deletionTimestamp" not in body["metadata"]
+    return is_news and (body.get("status") or {}).get("phase") in _OVER
+
+
+def _wake_by_label(hub: Hub, namespace: str, labels: Mapping[str, str], *, at_once: bool = False) -> None:
     if rollout := labels.get(ROLLOUT_LABEL):
-        hub.wake(SubjectKind.ROLLOUT, namespace, rollout)
+        hub.wake(SubjectKind.ROLLOUT, namespace, rollout, at_once=at_once)
     if job := labels.get(JOB_NAME_LABEL):
         hub.wake(SubjectKind.PROBE, namespace, job)
 

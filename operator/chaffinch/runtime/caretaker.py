@@ -15,6 +15,7 @@ from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.probe_pass import ProbePass
 from chaffinch.runtime.rollout_pass import RolloutPass, World
 from chaffinch.runtime.tracing import PassTrace, Tracer
+from chaffinch.runtime.wake import Wake
 
 
 class _Pass(Protocol):
@@ -88,7 +89,7 @@ class Caretaker:
         self._tracer = tracer
         self._turns = asyncio.Semaphore(passes)
 
-    async def look_after(self, subject: Subject, wake: asyncio.Event) -> None:
+    async def look_after(self, subject: Subject, wake: Wake) -> None:
         """Look after an object until it is gone; what was published of it goes with it."""
         try:
             await self._look_after(subject, wake)
@@ -96,7 +97,7 @@ class Caretaker:
             if subject.kind is SubjectKind.ROLLOUT:
                 self._world.metrics.rollouts.forget(subject.namespace, subject.name)
 
-    async def _look_after(self, subject: Subject, wake: asyncio.Event) -> None:
+    async def _look_after(self, subject: Subject, wake: Wake) -> None:
         one = self._others.get(subject.kind) or RolloutPass(self._world)
         await look_after(
             lambda: one.look(subject),

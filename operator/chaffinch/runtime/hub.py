@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from chaffinch.runtime.wake import Wake
+
 
 class SubjectKind(StrEnum):
     """The kinds of objects that have a task of their own."""
@@ -43,7 +45,7 @@ class Subject:
 @dataclass(slots=True)
 class _Care:
     subject: Subject
-    wake: asyncio.Event
+    wake: Wake
     task: asyncio.Task[None]
 
 
@@ -55,7 +57,7 @@ class Hub:
             happens in it, as nobody awaits the task.
     """
 
-    def __init__(self, look_after: Callable[[Subject, asyncio.Event], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, look_after: Callable[[Subject, Wake], Coroutine[Any, Any, None]]) -> None:
         self._look_after = look_after
         self._cares: dict[str, _Care] = {}
         self._stopped = False
@@ -72,12 +74,21 @@ class Hub:
         elif care := self._cares.get(subject.uid):
             care.wake.set()
 
-    def wake(self, kind: SubjectKind, namespace: str, name: str | None = None) -> None:
-        """Wake the subject of this name, or without a name all of the kind in the namespace."""
+    def wake(
+        self, kind: SubjectKind, namespace: str, name: str | None = None, *, at_once: bool = False
+    ) -> None:
+        """Wake the subject of this name, or without a name all of the kind in the namespace.
+
+        Args:
+            kind: Of which kind.
+            namespace: In which namespace.
+            name: Of which name.
+            at_once: Whether its next pass is urgent.
+        """
         for care in self._cares.values():
             subject = care.subject
             if (subject.kind, subject.namespace) == (kind, namespace) and name in {None, subject.name}:
-                care.wake.set()
+                care.wake.set_at_once() if at_once else care.wake.set()
 
     async def stop(self, grace_seconds: float) -> None:
         """Cancel all tasks, start no more, and wait a moment for them to end."""
@@ -89,7 +100,7 @@ class Hub:
             await asyncio.wait(tasks, timeout=grace_seconds)
 
     def _start(self, subject: Subject) -> None:
-        wake = asyncio.Event()
+        wake = Wake()
         wake.set()
         task = asyncio.create_task(self._look_after(subject, wake), name=f"{subject.kind} {subject.uid}")
         self._cares[subject.uid] = _Care(subject, wake, task)

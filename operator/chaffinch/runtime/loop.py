@@ -1,8 +1,8 @@
 """Looking after one object, again and again: wait, look, and survive whatever the look raises.
 
 A look (a *pass*) may be the first after a crash, so it needs nothing from the one before. Looks at one object
-are at least ``spacing`` apart, and only so many objects are looked at at the same time: a thousand passes at
-once would share the API server so thinly that none of them ended in time.
+are at least ``spacing`` apart, unless one is urgent, and only so many objects are looked at at the same time:
+a thousand passes at once would share the API server so thinly that none of them ended in time.
 
 After a failure the pause grows with jitter, and events do not shorten it: a fault of the API server must not
 become a storm of requests. One failure may be a coincidence and is tried again at once. From the second one
@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from chaffinch.ports.cluster import ClusterError
 from chaffinch.runtime import spending
 from chaffinch.runtime.logs import place_of
+from chaffinch.runtime.wake import Wake
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class Pace:
     """How often to look. All in seconds.
 
     Attributes:
-        spacing: Least time between two passes.
+        spacing: Least time between two passes, of which the second one is not urgent.
         first_backoff: Pause after the first failure; doubled by each one that follows.
         longest_backoff: Longest pause after failures.
         request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
@@ -90,7 +91,7 @@ class Watch:
 
 async def look_after(
     look: Callable[[], Awaitable[Outcome]],
-    wake: asyncio.Event,
+    wake: Wake,
     *,
     pace: Pace,
     chance: Callable[[], float],
@@ -123,7 +124,7 @@ async def look_after(
         failures = 0
         if outcome.gone:
             return
-        await asyncio.sleep(pace.spacing)
+        await _wait(wake.urgent, pace.spacing)
         await _wait(wake, outcome.again_in - pace.spacing)
 
 

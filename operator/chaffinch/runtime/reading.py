@@ -68,7 +68,7 @@ def pod_of(manifest: Manifest) -> Pod:
         unschedulable=scheduled.get("status") == "False" and scheduled.get("reason") == "Unschedulable",
         terminating="deletionTimestamp" in metadata,
         started=moment((state.get("running") or {}).get("startedAt")),
-        failed=(_word(status.get("reason"), _FAILED) or "Failed") if status.get("phase") == "Failed" else None,
+        failed=_end(status),
     )
 
 
@@ -103,6 +103,16 @@ def _termination(container: Mapping[str, Any]) -> Termination | None:
         if ended:
             return Termination(int(ended.get("exitCode") or 0), _word(ended.get("reason")) or "Error")
     return None
+
+
+def _end(status: Mapping[str, Any]) -> str | None:
+    """Return why a pod is over for good, if it is.
+
+    A pod that is evicted while its engine ends in good order is Succeeded, and nothing tells why.
+    """
+    ends = {"Failed": "Failed", "Succeeded": "Completed"}
+    phase = status.get("phase")
+    return (_word(status.get("reason"), _FAILED) or ends[phase]) if phase in ends else None
 
 
 def _word(value: object, pattern: re.Pattern[str] = _WORD) -> str | None:

@@ -70,6 +70,11 @@ def test_nodes_that_turn_pods_away_are_a_failure_once_they_have_made_enough_of_t
     )
 
 
+def test_pods_that_somebody_deletes_are_not_turned_away_however_they_end() -> None:
+    deleted = [replace(pod, terminating=True) for pod in turned_away(9)]
+    assert failure_of(seen(POD, *deleted), BEGAN, NOW, Timing()) is None
+
+
 def test_pods_that_an_earlier_attempt_has_left_behind_count_for_nothing() -> None:
     earlier = turned_away(9, created=BEGAN - timedelta(seconds=1))
     assert failure_of(seen(POD, *earlier), BEGAN, NOW, Timing()) is None

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from chaffinch.domain.machine.storming import with_next_try
+from chaffinch.domain.machine.types import Next
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import Observation, Pod, RevisionSeen
 from chaffinch.domain.pod_storms import capped, followed, kept_revisions, most_pods
@@ -52,6 +54,7 @@ def storm(again_in: float, tries: int = 0, turned_away: int = 8) -> PodStorm:
         (None, seen(running(3), failed(5)), PodStorm(REVISION, NOW, 5, 0, minutes(1))),
         (None, seen(failed(5, age=60)), PodStorm(REVISION, NOW, 5, 0, minutes(1))),
         (None, seen(failed(500, age=61)), None),
+        (None, seen([replace(pod, terminating=True) for pod in failed(9)]), None),
         (storm(1), seen(failed(9)), storm(1)),
         (storm(1), seen(running(4)), storm(1)),
         (storm(-5), seen(failed(8, age=60)), storm(-5)),
@@ -97,6 +100,28 @@ def test_only_what_storms_is_capped_and_never_beyond_what_is_wanted() -> None:
     assert capped({REVISION: 4, OLD: 4}, state, observation, NOW, TIMING) == {REVISION: 1, OLD: 4}
     assert capped({REVISION: 0}, state, observation, NOW, TIMING) == {REVISION: 0}
     assert capped({REVISION: 4}, RolloutState(), observation, NOW, TIMING) == {REVISION: 4}
+
+
+@pytest.mark.parametrize(
+    ("storms", "want"), [((), 120), ((storm(60),), 60), ((storm(300), storm(7)), 7), ((storm(-5),), 120)]
+)
+def test_the_next_pass_is_no_later_than_the_next_try(storms: tuple[PodStorm, ...], want: float) -> None:
+    following = Next(RolloutState(storms=storms), requeue_after=120)
+    assert with_next_try(following, NOW).requeue_after == want
+
+
+@pytest.mark.parametrize(
+    ("state", "turned_away", "want"), [(ROLLING_BACK, 5, 1), (ROLLING_BACK, 4, 4), (DEPLOYING, 5, 4)]
+)
+def test_a_canary_that_is_out_as_nodes_turn_it_away_is_not_given_what_it_lacks(
+    state: RolloutState, turned_away: int, want: int
+) -> None:
+    candidate = state.candidate
+    assert candidate is not None
+    state = replace(state, candidate=replace(candidate, started_at=ago(60)))
+    children = replace(seen(running(1), failed(turned_away), [YOUNG]), revision=NEW)
+    observation = Observation(RolloutIdentity("llm", "chat", "uid"), (children,))
+    assert capped({NEW: 4, OLD: 4}, state, observation, NOW, TIMING) == {NEW: want, OLD: 4}
 
 
 @pytest.mark.parametrize(

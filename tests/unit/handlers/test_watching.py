@@ -29,8 +29,10 @@ class ListeningHub(Hub):
     def saw(self, subject: Subject, *, deleted: bool = False) -> None:
         self.told.append(("saw", subject, deleted))
 
-    def wake(self, kind: SubjectKind, namespace: str, name: str | None = None) -> None:
-        self.told.append(("wake", kind.value, namespace, name))
+    def wake(
+        self, kind: SubjectKind, namespace: str, name: str | None = None, *, at_once: bool = False
+    ) -> None:
+        self.told.append(("wake at once" if at_once else "wake", kind.value, namespace, name))
 
 
 async def _nothing() -> None:
@@ -98,6 +100,25 @@ def test_an_event_of_a_baseline_wakes_every_rollout_of_the_namespace() -> None:
 def test_an_event_of_a_child_wakes_its_rollout(kind: str) -> None:
     body = _body("chat-0a1b2c3d", **{"chaffinch.dev/rollout": "chat"})
     assert _tell(kind, body) == [("wake", "rollout", "shop", "chat")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "metadata", "want"),
+    [
+        ("MODIFIED", "Failed", {}, "wake at once"),
+        ("MODIFIED", "Succeeded", {}, "wake at once"),
+        ("MODIFIED", "Running", {}, "wake"),
+        ("MODIFIED", "Failed", {"deletionTimestamp": "2026-03-01T14:02:00Z"}, "wake"),
+        ("DELETED", "Failed", {}, "wake"),
+        (None, "Failed", {}, "wake"),
+    ],
+)
+def test_a_pod_that_its_node_has_just_turned_away_is_urgent(
+    kind: str | None, phase: str, metadata: dict[str, str], want: str
+) -> None:
+    body = _body("chat-0a1b2c3d-x", **{"chaffinch.dev/rollout": "chat"})
+    body = {"metadata": body["metadata"] | metadata, "status": {"phase": phase}}
+    assert _tell("pods", body, kind) == [(want, "rollout", "shop", "chat")]
 
 
 def test_an_event_of_a_probe_worker_wakes_both() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from chaffinch.domain.evidence import NoEvidence, Problem
 from chaffinch.runtime.loop import Pace, Watch, look_after
+from chaffinch.runtime.wake import Wake
 from fakes.world import NAME, Shop, rollout
 
 V2: dict[str, Any] = {"engine": {"image": "engine:2", "extraArgs": ["--seed=1"]}}
@@ -30,7 +31,7 @@ async def until(shop: Shop, done: Callable[[], bool], *, seconds: float = 900) -
 async def keep_looking(shop: Shop) -> None:
     """Run the rollout's own task until it is cancelled."""
     await look_after(
-        shop.look, asyncio.Event(), pace=Pace(), chance=lambda: 0.5, watch=Watch(), fields={"rollout": NAME}
+        shop.look, Wake(), pace=Pace(), chance=lambda: 0.5, watch=Watch(), fields={"rollout": NAME}
     )
 
 

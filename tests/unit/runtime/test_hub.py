@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
+from chaffinch.runtime.wake import Wake
 from fakes.virtual_time import run
 
 CHAT = Subject(SubjectKind.ROLLOUT, "shop", "chat", "uid-1")
@@ -78,6 +79,28 @@ def test_a_wake_reaches_the_named_subject_or_all_of_a_kind_in_the_namespace() ->
         assert await diary.tell() == []
 
     run(story())
+
+
+def test_a_wake_may_be_urgent_until_the_next_pass_begins() -> None:
+    async def story() -> list[bool]:
+        urgent = []
+
+        async def look_after(_: Subject, wake: Wake) -> None:
+            while True:
+                await wake.wait()
+                urgent.append(wake.urgent.is_set())
+                wake.clear()
+
+        hub = Hub(look_after)
+        hub.saw(CHAT)
+        for at_once in (True, False):
+            await asyncio.sleep(0.01)
+            hub.wake(SubjectKind.ROLLOUT, "shop", "chat", at_once=at_once)
+        await asyncio.sleep(0.01)
+        await hub.stop(grace_seconds=2)
+        return urgent
+
+    assert run(story()) == [False, True, False]
 
 
 def test_a_task_that_ends_by_itself_is_forgotten_and_can_start_again() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from chaffinch.ports.cluster import UnavailableError
 from chaffinch.runtime.loop import GONE, Outcome, Pace, Watch, look_after
+from chaffinch.runtime.wake import Wake
 from fakes.virtual_time import run
 
 PACE = Pace(spacing=1, first_backoff=1, longest_backoff=30, pass_timeout=10)
@@ -19,7 +20,7 @@ def _time() -> float:
 
 
 async def _looked(
-    look: Callable[[int], Awaitable[Outcome]], wake: asyncio.Event | None = None, until: float = 1000
+    look: Callable[[int], Awaitable[Outcome]], wake: Wake | None = None, until: float = 1000
 ) -> list[float]:
     """Return at which times the object was looked at."""
     times: list[float] = []
@@ -29,9 +30,7 @@ async def _looked(
         return await look(len(times))
 
     task = asyncio.create_task(
-        look_after(
-            counted, wake or asyncio.Event(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS
-        )
+        look_after(counted, wake or Wake(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
     )
     await asyncio.wait([task], timeout=until)
     task.cancel()
@@ -47,7 +46,7 @@ def test_looks_again_when_the_pass_says_so() -> None:
 
 def test_an_event_ends_the_wait_but_passes_keep_their_distance() -> None:
     async def story() -> list[float]:
-        wake = asyncio.Event()
+        wake = Wake()
 
         async def look(number: int) -> Outcome:
             wake.set()  # as if each pass caused an event
@@ -56,6 +55,22 @@ def test_an_event_ends_the_wait_but_passes_keep_their_distance() -> None:
         return await _looked(look, wake)
 
     assert run(story()) == [0, 1, 2, 3]
+
+
+def test_an_urgent_event_does_not_wait_for_that_distance_but_for_the_pause_after_a_failure() -> None:
+    async def story() -> list[float]:
+        wake = Wake()
+
+        async def look(number: int) -> Outcome:
+            if number in (1, 3):
+                wake.set_at_once()
+            if number == 3:
+                raise UnavailableError("the API server cannot be reached")
+            return GONE if number == 5 else Outcome(again_in=7)
+
+        return await _looked(look, wake)
+
+    assert run(story()) == [0, 0, 7, 8, 15]
 
 
 def test_failures_back_off_to_the_longest_pause_and_success_forgets_them() -> None:
@@ -70,7 +85,7 @@ def test_failures_back_off_to_the_longest_pause_and_success_forgets_them() -> No
 
 def test_events_do_not_shorten_the_pause_after_a_failure() -> None:
     async def story() -> list[float]:
-        wake = asyncio.Event()
+        wake = Wake()
 
         async def look(_: int) -> Outcome:
             wake.set()
@@ -144,7 +159,7 @@ def test_cancelling_ends_the_loop_at_once() -> None:
             return GONE
 
         task = asyncio.create_task(
-            look_after(look, asyncio.Event(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
+            look_after(look, Wake(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
         )
         await asyncio.sleep(1)
         task.cancel()
@@ -174,7 +189,7 @@ def test_only_so_many_objects_are_looked_at_at_the_same_time_and_each_gets_its_t
             return asyncio.create_task(
                 look_after(
                     look,
-                    asyncio.Event(),
+                    Wake(),
                     pace=Pace(pass_timeout=120),
                     chance=lambda: 0.5,
                     watch=Watch(),

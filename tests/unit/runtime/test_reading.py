@@ -58,6 +58,11 @@ def _condition(kind: str, status: str, reason: str = "") -> dict[str, Any]:
             Pod("chat-1", "uid-1", MADE, failed="OutOfnvidia.com/gpu"),
         ),
         (_pod({"phase": "Failed"}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
+        (_pod({"phase": "Succeeded"}), Pod("chat-1", "uid-1", MADE, failed="Completed")),
+        (
+            _pod({"phase": "Succeeded", "reason": "Evicted"}),
+            Pod("chat-1", "uid-1", MADE, failed="Evicted"),
+        ),
         (_pod({"phase": "Failed", "reason": "OutOf words"}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
         (_pod(_engine(restartCount=3)), Pod("chat-1", "uid-1", MADE, restarts=3)),
         (

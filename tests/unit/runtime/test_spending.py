@@ -7,6 +7,7 @@ import asyncio
 from chaffinch.ports.cluster import ConflictError
 from chaffinch.runtime.loop import GONE, Outcome, Pace, Watch, look_after
 from chaffinch.runtime.spending import begin, counted
+from chaffinch.runtime.wake import Wake
 from fakes.virtual_time import run
 
 PACE = Pace(spacing=1, first_backoff=1, longest_backoff=30, request_price=3)
@@ -29,7 +30,7 @@ def _looks(requests: int, failures: int) -> list[float]:
             raise ConflictError("somebody else wrote in between")
         return GONE
 
-    run(look_after(look, asyncio.Event(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields={}))
+    run(look_after(look, Wake(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields={}))
     return times
 
 

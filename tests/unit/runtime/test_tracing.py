@@ -24,6 +24,7 @@ from chaffinch.runtime.loop import Pace
 from chaffinch.runtime.observed import ObservedEvidence, ObservedRouters
 from chaffinch.runtime.tracing import NoTracer, Tracer, reporting
 from chaffinch.runtime.tracing_otlp import OtlpTracer
+from chaffinch.runtime.wake import Wake
 from fakes.cluster import FakeCluster, Key
 from fakes.collector import Collector, ReceivedSpan, collector
 from fakes.virtual_time import run
@@ -69,7 +70,7 @@ async def _run(shop: Shop, tracer: Tracer, seconds: int) -> None:
         shop.world, unused, unused, health=health, pace=Pace(), chance=lambda: 0.5, tracer=tracer, passes=4
     )
     subject = Subject(SubjectKind.ROLLOUT, NAMESPACE, NAME, shop.body["metadata"]["uid"])
-    task = asyncio.create_task(care.look_after(subject, asyncio.Event()))
+    task = asyncio.create_task(care.look_after(subject, Wake()))
     for _ in range(seconds):
         shop.obey()
         await asyncio.sleep(1)

@@ -64,7 +64,7 @@ def endless_failure_of(children: RevisionSeen, since: datetime, timing: Timing) 
     worst = min(_present(children), key=lambda pod: (-pod.restarts, pod.name), default=None)
     if worst is not None and worst.restarts >= timing.crash_loop_restarts:
         return _crash_loop(worst)
-    ended = [pod for pod in children.pods if pod.failed is not None and pod.created >= since]
+    ended = [pod for pod in children.pods if pod.failed and not pod.terminating and pod.created >= since]
     return _turned_away(ended) if len(ended) >= timing.pods_turned_away else None
 
 

@@ -21,7 +21,7 @@ from chaffinch.domain.machine import (
 from chaffinch.domain.machine.commanding import with_command
 from chaffinch.domain.machine.fighting import with_router_edits
 from chaffinch.domain.machine.situation import Check, Situation, first
-from chaffinch.domain.machine.storming import with_pod_storms
+from chaffinch.domain.machine.storming import with_next_try, with_pod_storms
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.machine.warming import with_warm_pods
 from chaffinch.domain.observation import Observation
@@ -65,7 +65,7 @@ def step(
         return found
     situation = replace(situation, state=replace(state, sequence=highest_sequence(state, seen)))
     situation = with_warm_pods(with_pod_storms(with_router_edits(situation)))
-    following = with_command(situation, first(_checks(state), situation))
+    following = with_next_try(with_command(situation, first(_checks(state), situation)), now)
     return replace(following, mends=may_mend(state.router_edits, now, situation.timing))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from chaffinch.domain.capacity import attempt_replicas
 from chaffinch.domain.machine.situation import Situation
+from chaffinch.domain.machine.types import Next
 from chaffinch.domain.pod_storms import followed, kept_revisions
 
 
@@ -19,3 +21,10 @@ def with_pod_storms(situation: Situation) -> Situation:
         for each in kept_revisions(state)
     ]
     return replace(situation, state=replace(state, storms=tuple(each for each in storms if each is not None)))
+
+
+def with_next_try(following: Next, now: datetime) -> Next:
+    """Return what comes next, with a pass at the moment at which one pod more is asked for in a storm."""
+    tries = [(storm.again_at - now).total_seconds() for storm in following.state.storms]
+    soonest = min((seconds for seconds in tries if seconds > 0), default=following.requeue_after)
+    return replace(following, requeue_after=min(following.requeue_after, soonest))
