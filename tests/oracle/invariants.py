@@ -141,7 +141,7 @@ def _stable_capacity(world: World, write: Write) -> Iterator[Violation]:
     if write.name != f"{world.rollout}-{stable}" or world.weight(stable) == 0:
         return
     wanted = world.spec.get("replicas", 0)
-    if any(storm["revision"] == stable for storm in world.status.get("podStorms", ())):
+    if stable and any(storm["revision"] == stable for storm in world.status.get("podStorms", ())):
         # Nodes turn its pods away, and no more are asked for: those that are Ready have to stay.
         wanted = min(wanted, len(world.ready_endpoints(stable)))
     has = write.stored["spec"].get("replicas", 1) if write.stored else 0

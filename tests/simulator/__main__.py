@@ -50,9 +50,7 @@ async def serve(settings: Settings) -> int:
     server.backend.open()
     if life.crash_after is not None:
         asyncio.get_running_loop().call_later(life.crash_after, _crash)
-    _log(
-        f"serving {settings.served_names[0]} on port {settings.port}, with weights of {len(weights) >> 20} MiB"
-    )
+    _log(f"serving {settings.served_names[0]} on port {settings.port}, {len(weights) >> 20} MiB of weights")
     await stopped.wait()
     _log("draining")
     await runner.cleanup()
