@@ -71,7 +71,7 @@ def test_crds_that_are_up_to_date_are_fine() -> None:
 
 def test_without_crds_the_remedy_is_said() -> None:
     with pytest.raises(
-        NotReadyError, match="^CRDMissing: .* are not installed: install or upgrade them with the chart"
+        NotReadyError, match=r"^CRDMissing: .* are not installed: install or upgrade them with the chart"
     ):
         asyncio.run(check_crds(Server({"paths": {}}, {})))
 
@@ -122,7 +122,7 @@ def test_a_check_that_fails_is_not_repeated() -> None:
 
 
 def test_a_missing_right_to_look_is_named() -> None:
-    with pytest.raises(NotReadyError, match="^Forbidden: .* cannot be checked: get OpenAPI: no right"):
+    with pytest.raises(NotReadyError, match=r"^Forbidden: .* cannot be checked: get OpenAPI: no right"):
         asyncio.run(check_crds(DeniedServer()))
 
 
@@ -152,8 +152,8 @@ def test_missing_rights_name_the_kind_and_the_remedy(
     with pytest.raises(NotReadyError) as refused:
         asyncio.run(check_rights(cluster, namespaces))
     assert str(refused.value) == (
-        f"Forbidden: the operator may not list {plural} {want}: grant its ServiceAccount the roles of the chart,"
-        " or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
+        f"Forbidden: the operator may not list {plural} {want}:"
+        " grant its ServiceAccount the roles of the chart, or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
     )
 
 
