@@ -165,8 +165,8 @@ STATUS_LOST = Event("the status is lost", _status_is_lost)
 SPEC = {version: Event(f"spec v{version}", _asked_for(version)) for version in (1, 2, 3)}
 COMMANDS = {action: Event(action.value, _commanded(action)) for action in CommandAction}
 
-COURSE: tuple[Event, ...] = (PASS, TIME, READY, FOLLOW, TIME_PASSES)
-"""What happens in any rollout that goes well."""
+COURSE: tuple[Event, ...] = (PASS, TIME, READY, FOLLOW, TIME_PASSES, NO_TROUBLE)
+"""What happens in any rollout that goes well, or goes well again."""
 DISTURBANCES: tuple[Event, ...] = (
     PASSES,
     FAILS,
@@ -184,7 +184,6 @@ DISTURBANCES: tuple[Event, ...] = (
     STATUS_LOST,
     READS_FAIL,
     NAME_TAKEN,
-    NO_TROUBLE,
 )
 """All else but edits of the route: when the status is lost, too, the route is believed, whoever wrote it."""
 EVENTS = (*COURSE, *DISTURBANCES)

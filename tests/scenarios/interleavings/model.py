@@ -49,6 +49,7 @@ TIMING = Timing(
     agents_lost=10,
     drain=10,
     retry=10,
+    retry_longest=10,
     router_edits=2,
     router_quiet=10,
     load_retry=5,

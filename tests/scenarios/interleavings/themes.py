@@ -20,7 +20,6 @@ from scenarios.interleavings.events import (
     LOAD_PASSES,
     MORE,
     NAME_TAKEN,
-    NO_TROUBLE,
     READS_FAIL,
     ROUTE_EDITED,
     SILENCE,
@@ -55,7 +54,7 @@ THEMES: dict[str, tuple[Size, int, Sequence[Event]]] = {
     "edits of the route": (NARROW, 6, (*COURSE, ROUTE_EDITED, COMMANDS[RETRY])),
     "lost status": (NARROW, 6, (*PROGRESS, STATUS_LOST, SPEC[1])),
     "replicas": (WIDE, 5, (*COURSE, MORE, FEWER)),
-    "nothing to decide from": (NARROW, 6, (*COURSE, READS_FAIL, NAME_TAKEN, NO_TROUBLE)),
+    "nothing to decide from": (NARROW, 6, (*COURSE, READS_FAIL, NAME_TAKEN)),
     "load": (LOADING, 5, (*COURSE, *LOAD, CANARY_LOST)),
     "load and a lost status": (LOADING, 4, (*COURSE, *LOAD, CANARY_CRASHES, STATUS_LOST)),
 }
