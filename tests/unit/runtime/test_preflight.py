@@ -153,7 +153,8 @@ def test_missing_rights_name_the_kind_and_the_remedy(
         asyncio.run(check_rights(cluster, namespaces))
     assert str(refused.value) == (
         f"Forbidden: the operator may not list {plural} {want}:"
-        " grant its ServiceAccount the roles of the chart, or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
+        " grant its ServiceAccount the roles of the chart,"
+        " or set CHAFFINCH_WATCH_NAMESPACES to the namespaces that it may read"
     )
 
 
