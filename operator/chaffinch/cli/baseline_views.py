@@ -78,7 +78,7 @@ LISTED = Shape(
         "name": "name of the baseline",
         "model": "name of the model in requests",
         "engineVersion": "version that the engine reported",
-        "gpuProduct": "GPU product of the nodes; empty where there is none",
+        "gpuProduct": "GPU product that the pods ask for; empty if they take any",
         "gpuCount": "GPUs per pod",
         "frozenAt": "when it was frozen",
     },

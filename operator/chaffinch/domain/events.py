@@ -29,6 +29,10 @@ class Event:
     message: str
 
 
+_USUAL_HOLDS = frozenset({Reason.NO_DATA, Reason.BELOW_FLOOR, Reason.JUDGING})
+"""Every step begins with these, the best one too; what lasts longer than it may has another reason."""
+
+
 def normal(reason: str, action: str, message: str) -> Event:
     """Return an event that is only told."""
     return Event(warning=False, reason=reason, action=action, message=message)
@@ -78,7 +82,8 @@ def _step_passed(before: RolloutState, after: RolloutState) -> Iterator[Event]:
 def _held(before: RolloutState, after: RolloutState) -> Iterator[Event]:
     old, new = before.hold, after.hold
     if new is not None and (old is None or old.reason != new.reason):
-        yield warning(new.reason, "Hold", new.message)
+        told = normal if new.reason in _USUAL_HOLDS else warning
+        yield told(new.reason, "Hold", new.message)
     if old is not None and new is None and after.candidate is not None and after.candidate.decision is None:
         yield normal(Reason.STEPPING, "Resume", f"{old.reason} is over")
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from chaffinch.api.v1alpha1.baseline import Fingerprint, InferenceBaselineSpec, Provenance
-from chaffinch.api.v1alpha1.engine import GPU_RESOURCES, ModelSpec
+from chaffinch.api.v1alpha1.engine import GPU_PRODUCT_LABELS, GPU_RESOURCES, ModelSpec
 from chaffinch.api.v1alpha1.names import baseline_object_name, revision_name
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_baseline
 from chaffinch.api.v1alpha1.probe import LoadProbeSpec, LoadProbeStatus, ProbeResult
@@ -42,13 +42,14 @@ def fingerprint_of(frozen: FrozenRevision, engine_version: str) -> Fingerprint:
         frozen: The revision as its ControllerRevision keeps it.
         engine_version: What the engine says that it is.
     """
-    container = frozen.template["spec"]["containers"][0]
+    pod = frozen.template["spec"]
+    container, nodes = pod["containers"][0], pod.get("nodeSelector") or {}
     limits: dict[str, Any] = (container.get("resources") or {}).get("limits") or {}
     return Fingerprint(
         engine_image=container["image"],
         engine_version=engine_version,
         engine_args=tuple(container.get("args") or ()),
-        gpu_product="",
+        gpu_product=next((nodes[label] for label in GPU_PRODUCT_LABELS if label in nodes), ""),
         gpu_count=sum(int(limits.get(resource, 0)) for resource in GPU_RESOURCES),
         replicas=MEASURED_PODS,
     )

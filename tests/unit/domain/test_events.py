@@ -7,7 +7,7 @@ import pytest
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.events import Event, events_of, normal, warning
-from chaffinch.domain.state import Pause, RolloutState, StableRevision, StepState
+from chaffinch.domain.state import Hold, Pause, RolloutState, StableRevision, StepState
 from unit.domain.states import (
     AT_CANARY,
     CANDIDATE,
@@ -69,7 +69,12 @@ STABLE_NOW = replace(IDLE, stable=StableRevision(NEW, NOW), attempts=2, last_att
         ),
         (HEALTHY, CONTESTED, warning("RouteFight", "Hold", f"{FOUGHT_TEXT}; it was put back 5 times")),
         (CONTESTED, HEALTHY, normal("AsExpected", "Resume", "RouteFight is over")),
-        (STEPPING, HELD, warning("NoData", "Hold", "no block has matured")),
+        (STEPPING, HELD, normal("NoData", "Hold", "no block has matured")),
+        (
+            STEPPING,
+            replace(STEPPING, hold=Hold("EvidenceUnavailable", NOW, None, "Prometheus is away")),
+            warning("EvidenceUnavailable", "Hold", "Prometheus is away"),
+        ),
         (HELD, STEPPING, normal("Stepping", "Resume", "NoData is over")),
         (
             STEPPING,

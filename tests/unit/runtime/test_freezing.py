@@ -6,7 +6,9 @@ import pytest
 
 from chaffinch.api.v1alpha1.parse import parse_baseline
 from chaffinch.domain.baseline import verify
+from chaffinch.domain.observation import FrozenRevision
 from chaffinch.ports.cluster import Kinds, RejectedError
+from chaffinch.runtime.freezing import fingerprint_of
 from fakes.workers import finished, record, start_workers
 from fakes.world import NAME, NAMESPACE
 from unit.runtime.benches import SMOKE, bench, story
@@ -32,6 +34,20 @@ def test_a_result_is_frozen_as_a_baseline_that_verifies() -> None:
         assert one.shop.cluster.writes() == before
 
     story(it())
+
+
+@pytest.mark.parametrize(
+    ("nodes", "want"),
+    [
+        ({}, ""),
+        ({"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "zone": "a"}, "NVIDIA-H100-80GB-HBM3"),
+        ({"amd.com/gpu.product-name": "MI300X"}, "MI300X"),
+    ],
+)
+def test_the_gpu_is_the_one_that_the_pods_ask_for(nodes: dict[str, str], want: str) -> None:
+    pod = {"containers": [{"image": "engine:1"}], "nodeSelector": nodes}
+    frozen = FrozenRevision(1, 1, {"spec": pod}, {}, 600)
+    assert fingerprint_of(frozen, "0.33.0").gpu_product == want
 
 
 def test_a_baseline_is_never_replaced() -> None:

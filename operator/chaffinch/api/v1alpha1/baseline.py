@@ -48,7 +48,7 @@ class Fingerprint(SpecModel):
     ]
     """Arguments of the engine."""
     gpu_product: Annotated[str, StringConstraints(max_length=128)]
-    """GPU product of the nodes; empty where there is none."""
+    """GPU product that the pods ask for by their node selector; empty if they take any."""
     gpu_count: Annotated[int, Field(strict=True, ge=0, le=256)]
     """GPUs per pod."""
     replicas: Annotated[int, Field(strict=True, ge=1, le=64)]

@@ -21,6 +21,8 @@ from chaffinch.api.v1alpha1.common import (
 )
 
 GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
+GPU_PRODUCT_LABELS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
+"""Labels of nodes that tell which GPUs they have, as the vendors' discovery sets them."""
 """The extended resources that count as GPUs."""
 
 # No part of a path is "..", empty, or only dots: nothing leaves the repository or names another host.

@@ -122,7 +122,7 @@ class Reason(_Explained):
     BASELINE_TAMPERED = "BaselineTampered", "The baseline's content does not match its digest."
     BASELINE_MISMATCH = (
         "BaselineMismatch",
-        "The baseline was measured with another model, engine, GPU or load.",
+        "The baseline was measured with another model, GPU, number of GPUs or load.",
     )
     NEXT_ATTEMPT = "NextAttempt", "The change takes effect with the next attempt."
 

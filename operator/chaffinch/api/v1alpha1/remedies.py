@@ -30,7 +30,8 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.NO_READY_ENDPOINT: (
         "Users get errors. Look at the pods of the stable revision and their logs, and get one Ready. "
-        "If none ever can be, delete the rollout and create it anew with a spec that works."
+        "If none ever can be, change the spec to a version that works; when its pods are warm, "
+        "`kubectl chaffinch promote NAME` puts it in their place."
     ),
     Reason.ROUTER_UNAVAILABLE: (
         "Users get errors. Look at the pods of the Deployment `NAME-router`: their events, the logs "
