@@ -30,6 +30,10 @@ _POD = re.compile(r"(?<=-)[0-9a-z]{8,10}-[0-9a-z]{5}\b")
 _ADDRESS = re.compile(r"\b\d+\.\d+\.\d+\.\d+\b")
 
 _WITH_STATUS = frozenset({"inferencerollouts", "loadprobes"})
+_RECORDS = "rolloutrecords"
+_OF_A_RECORD = ("outcome", "cause", "baseline", "steps", "commands")
+"""Why an attempt waited, and its words, are told with figures of the moment; a kill may make it wait."""
+_OF_AN_OBJECTIVE = ("name", "verdict", "step")
 
 EVENTS = "events"
 """Events are for people and may be lost in a crash; they do not belong to what has to be equal."""
@@ -67,10 +71,26 @@ def kept(resource: str, item: Mapping[str, Any]) -> object:
     parts = {name: item[name] for name in ("spec", "data", "rules", "subjects") if name in item}
     if resource in _WITH_STATUS:
         parts["status"] = item.get("status")
+    if resource == _RECORDS:
+        parts["status"] = _recorded(item.get("status") or {})
     if "route.json" in parts.get("data", {}):
         parts["data"] = {**parts["data"], "route.json": json.loads(parts["data"]["route.json"])}
     labels, namespace = item["metadata"].get("labels"), item["metadata"].get("namespace")
     return normalised(json.loads(json.dumps({"labels": labels, **parts}).replace(f'"{namespace}"', '"…"')))
+
+
+def _recorded(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record says of its attempt: how it ended, what it went through, what people asked for.
+
+    The last figures of a step depend on when it was looked at last; what was concluded from them does not.
+    """
+    told = {name: status[name] for name in _OF_A_RECORD if name in status}
+    steps = [{**step, "objectives": _verdicts(step)} for step in told.get("steps", ())]
+    return {**told, "steps": steps}
+
+
+def _verdicts(step: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{name: each.get(name) for name in _OF_AN_OBJECTIVE} for each in step.get("objectives", ())]
 
 
 def normalised(value: object) -> object:

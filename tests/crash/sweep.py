@@ -26,6 +26,8 @@ from faultproxy.rules import Fault, Then
 _SERVES = "CHAFFINCH_WATCH_NAMESPACES"
 LANES = int(os.environ.get("CRASH_LANES", "3"))
 """How many: more are faster, as long as the machine is not busy."""
+TRIES = 4
+"""How often a write is gone for: how often figures alone are written depends on how fast a run is."""
 
 
 class Cut(StrEnum):
@@ -197,24 +199,37 @@ def references(playground: Playground) -> dict[Ending, Reference]:
 def sweep(
     playground: Playground, points: Sequence[CutPoint], references: Mapping[Ending, Reference]
 ) -> list[Result]:
-    """Do all kills, in several lanes side by side; return what became of them."""
-    todo = queue.SimpleQueue[CutPoint]()
+    """Do all kills, in several lanes side by side.
+
+    Returns:
+        What became of them; of a point that a run did not get to, also what became of further tries.
+    """
+    todo = queue.SimpleQueue[tuple[CutPoint, int]]()
     for point in points:
-        todo.put(point)
+        todo.put((point, TRIES))
 
     def work(number: int) -> list[Result]:
         results = []
         with Lane.open(playground, number) as lane:
-            while point := _next_of(todo):
+            while following := _next_of(todo):
+                point, tries = following
                 results.append(lane.kill(point, references[point.ending]))
                 _tell(results[-1])
+                if not results[-1].reached and tries > 1:
+                    todo.put((point, tries - 1))
         return results
 
     with ThreadPoolExecutor(LANES) as lanes:
         return [result for results in lanes.map(work, range(LANES)) for result in results]
 
 
-def _next_of(todo: queue.SimpleQueue[CutPoint]) -> CutPoint | None:
+def unreached(results: Sequence[Result]) -> list[CutPoint]:
+    """Return the points that no try got to."""
+    reached = {result.point for result in results if result.reached}
+    return list(dict.fromkeys(result.point for result in results if result.point not in reached))
+
+
+def _next_of(todo: queue.SimpleQueue[tuple[CutPoint, int]]) -> tuple[CutPoint, int] | None:
     try:
         return todo.get_nowait()
     except queue.Empty:

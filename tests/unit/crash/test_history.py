@@ -74,6 +74,60 @@ def test_the_status_counts_only_where_it_is_ours() -> None:
     assert kept("deployments", deployment) == {"labels": None, "spec": {"replicas": 2}}
 
 
+def record(**changes: object) -> object:
+    step = {
+        "name": "canary-50",
+        "kind": "canary",
+        "index": 0,
+        "weight": 5000,
+        "enteredAt": "2026-03-01T14:00:00Z",
+        "passedAt": "2026-03-01T14:00:09Z",
+        "objectives": [{"name": "ttft", "verdict": "Pass", "step": "canary-50", "value": "200ms"}],
+    }
+    command = {"name": "go", "action": "Promote", "at": "2026-03-01T14:00:02Z", "outcome": "Accepted"}
+    status = {"outcome": "Promoted", "cause": "AsExpected", "steps": [step], "commands": [command]}
+    return kept("rolloutrecords", {"metadata": {"name": "a"}, "status": {**status, **changes}})
+
+
+STEP = {"name": "canary-50", "kind": "canary", "index": 0, "weight": 5000}
+SKIPPED = [{**STEP, "enteredAt": "2026-03-01T14:00:00Z"}]
+JUDGED = [{"name": "ttft", "verdict": "Pass", "step": "canary-50", "value": "207ms"}]
+LATER = [
+    {**STEP, "enteredAt": "2026-03-01T14:00:01Z", "passedAt": "2026-03-01T14:00:11Z", "objectives": JUDGED}
+]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"endedAt": "2026-03-01T14:00:10Z", "message": "promoted in 10 s"},
+        {"steps": LATER},
+        {"holds": [{"reason": "EvidenceUnavailable", "since": "2026-03-01T14:00:01Z", "message": "-"}]},
+        {"commands": [
+            {"name": "go", "action": "Promote", "at": "2026-03-01T14:00:03Z", "outcome": "Accepted"}
+        ]},
+    ],
+)  # fmt: skip
+def test_a_record_may_tell_other_times_figures_and_waits(changes: dict[str, object]) -> None:
+    assert record(**changes) == record()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"outcome": None},
+        {"cause": "StatusLost"},
+        {"steps": []},
+        {"steps": SKIPPED},
+        {"steps": [{**LATER[0], "restarts": 1}]},
+        {"steps": [{**LATER[0], "objectives": [{**JUDGED[0], "verdict": "Fail"}]}]},
+        {"commands": []},
+    ],
+)
+def test_a_record_has_to_tell_the_same_end_steps_verdicts_and_commands(changes: dict[str, object]) -> None:
+    assert differences(record(), record(**changes))
+
+
 def test_a_route_is_compared_by_what_it_says() -> None:
     def route(text: str) -> object:
         return kept("configmaps", {"metadata": {"name": "a"}, "data": {"route.json": text}})
