@@ -10,10 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from demo import busy
+from demo import busy, hints
 from demo.scenes import FIRST, NAMESPACE, Play, Result, SceneFailedError
 from demo.screen import Screen
 from localcluster.errors import ClusterError
+from localcluster.settings import NODE_ADDRESS
 from stage.ending import end_when_asked_to
 from stage.install import NAMESPACE as OPERATOR_NAMESPACE
 from stage.install import RELEASE, InstallError, install
@@ -82,10 +83,10 @@ def _advice() -> str:
     lines = (
         busy.warning(),
         "Look at:",
-        f"  make kubectl ARGS='-n {NAMESPACE} events --for inferencerollout/{FIRST.name}'",
-        f"  make kubectl ARGS='-n {OPERATOR_NAMESPACE} logs deployment/{RELEASE} --tail=50'",
-        "  make status",
-        "The cluster is still up. Stop it: make stop",
+        f"  {hints.kubectl(NAMESPACE, 'events', '--for', f'inferencerollout/{FIRST.name}')}",
+        f"  {hints.kubectl(OPERATOR_NAMESPACE, 'logs', f'deployment/{RELEASE}', '--tail=50')}",
+        f"  {hints.make('status')}",
+        f"The cluster is still up. Stop it: {hints.make('stop')}",
     )
     return "\n".join(f"   {line}" for line in lines if line)
 
@@ -101,37 +102,42 @@ def _prepare(screen: Screen) -> None:
     kubectl("delete", "namespace", NAMESPACE, "--ignore-not-found", "--timeout=180s")
     kubectl("create", "namespace", NAMESPACE)
     shown = ("get", "deployments", "--all-namespaces")
-    screen.command(f"kubectl {' '.join(shown)}", kubectl(*shown))
+    screen.command(hints.kubectl("", *shown), kubectl(*shown))
 
 
 def _play(screen: Screen, folder: Path, report: Report) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     play = Play(screen, folder)
-    report.scenes.append(play.first())
+    _ended(screen, report, play.first())
     rest: tuple[Callable[[], Result], ...] = (play.baseline, play.good, play.slow, play.failing)
     users = Users(FIRST, folder / "users.json")
     try:
         with users:
             for scene in rest:
-                report.scenes.append(scene())
+                _ended(screen, report, scene())
     finally:
         canaries = tuple(result.canary for result in report.scenes if result.canary)
         report.users = users.counts(canaries)
+
+
+def _ended(screen: Screen, report: Report, result: Result) -> None:
+    report.scenes.append(result)
+    screen.say(f"{result.name}: {result.outcome} after {result.seconds:.1f} s.")
 
 
 def _close(screen: Screen, report: Report, out: Path) -> int:
     users = report.users
     screen.scene("end", f"{len(report.scenes)} scenes in {report.seconds()} s; the report is {out}.")
     screen.say(
-        f"Users sent {users['requests']} requests; {users['failed']} failed, "
-        f"{users['failedOnStable']} of them not at a canary that was rolled back."
+        f"Users sent {users['requests']} requests. {users['failed'] - users['failedOnStable']} failed at a"
+        f" canary that was rolled back, and {users['failedOnStable']} at any other version."
     )
     for line in (
         "The cluster is still up. Look around:",
-        "  make kubectl ARGS='-n demo get inferencerollouts,pods'",
-        "  make kubectl ARGS='-n demo events --for inferencerollout/chat'",
-        "  make forward ARGS='9090 10.99.0.1:9090'      (Prometheus, on http://127.0.0.1:9090)",
-        "Stop it: make stop",
+        f"  {hints.kubectl(NAMESPACE, 'get', 'inferencerollouts,pods')}",
+        f"  {hints.kubectl(NAMESPACE, 'events', '--for', f'inferencerollout/{FIRST.name}')}",
+        f"  {hints.make('forward', f'9090 {NODE_ADDRESS}:9090')}      (Prometheus, on http://127.0.0.1:9090)",
+        f"Stop it: {hints.make('stop')}",
     ):
         screen.say(line)
     return 0 if users["failedOnStable"] == 0 else 1

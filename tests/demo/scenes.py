@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from demo import hints
 from demo.routers import RouterWatch
 from demo.screen import Screen
 from stage.kubectl import Kubectl, Object, condition, has_condition
@@ -107,7 +108,7 @@ class Play:
             "baseline", "freeze", "--probe=chat-baseline", f"--namespace={NAMESPACE}",
             f"--name={name}", f"--version={version}", f"--file={manifest}",
         )  # fmt: skip
-        self._chaffinch("baseline", "verify", str(manifest))
+        self._chaffinch("baseline", "verify", str(manifest), inside=False)
         self._kubectl("apply", f"--filename={manifest}")
         rollout = self._kubectl.until(
             "inferencerollout", FIRST.name, lambda found: has_condition(found, "BaselineValid", "True"),
@@ -196,12 +197,12 @@ class Play:
         ]
 
     def _show(self, rollout: Object) -> None:
-        line = "get inferencerollouts"
-        self._screen.command(f"kubectl {line}", self._kubectl(*line.split()))
+        shown = ("get", "inferencerollouts")
+        self._screen.command(hints.kubectl(NAMESPACE, *shown), self._kubectl(*shown))
         self._screen.conditions(rollout)
         self._screen.objectives(rollout["status"].get("objectives", ()))
 
-    def _chaffinch(self, *args: str) -> None:
+    def _chaffinch(self, *args: str, inside: bool = True) -> None:
         done = subprocess.run(
             [CHAFFINCH, *args],
             capture_output=True,
@@ -209,8 +210,7 @@ class Play:
             check=False,
             timeout=60,
         )
-        shown = [arg if "/" not in arg else arg.rpartition("/")[2] for arg in args]
-        self._screen.command(f"chaffinch {' '.join(shown)}", done.stdout + done.stderr)
+        self._screen.command(hints.chaffinch(*args, inside=inside), done.stdout + done.stderr)
         if done.returncode:
             raise SceneFailedError(f"`chaffinch {args[0]} {args[1]}` ended with {done.returncode}")
 
