@@ -99,12 +99,14 @@ class Playground:
             operator.stop()
 
     @contextmanager
-    def attended(self, **settings: str) -> Iterator[tuple[str, FaultProxy, OperatorProcess]]:
+    def attended(
+        self, name: str = "operator", **settings: str
+    ) -> Iterator[tuple[str, FaultProxy, OperatorProcess]]:
         """Make a namespace with an operator for it alone, behind a proxy of its own; not started yet."""
         with (
             self.namespace() as namespace,
             self.proxy() as proxy,
-            self.operator(proxy, CHAFFINCH_WATCH_NAMESPACES=namespace, **settings) as operator,
+            self.operator(proxy, name, CHAFFINCH_WATCH_NAMESPACES=namespace, **settings) as operator,
         ):
             yield namespace, proxy, operator
 

@@ -179,3 +179,19 @@ async def test_an_api_server_that_is_away_breaks_what_is_open_and_comes_back_on_
         await open_watch
     await proxy.come_back()
     assert (await create(proxy), proxy.port) == (201, port)
+
+
+async def test_an_api_server_that_is_away_serves_no_connection_that_a_client_has_kept(
+    proxy: FaultProxy, server: tuple[Server, str]
+) -> None:
+    async with aiohttp.ClientSession() as session:
+
+        async def post(name: str) -> None:
+            async with session.post(f"{proxy.url}{THINGS}", json={"metadata": {"name": name}}) as answer:
+                await answer.read()
+
+        await post("a")
+        await proxy.go_away()
+        with pytest.raises(aiohttp.ClientError):
+            await post("b")
+    assert server[0].stored == ["a"]
