@@ -64,6 +64,41 @@ def assert_held_for_good(operator: Operator, words: str) -> None:
     assert operator.writes == before
 
 
+def test_load_that_takes_as_long_as_its_profile_lets_it_is_waited_for() -> None:
+    operator = probing(Behaviour())
+    operator.world.load_takes, operator.world.load_may_take = timedelta(minutes=70), timedelta(minutes=75)
+    operator.run(69 * 60)
+    assert operator.state.hold is None
+    assert operator.condition("Stalled") == ("False", "AsExpected")
+    operator.run(900, until=healthy)
+    assert len(runs_of_the_probe(operator)) == 1
+
+
+def test_load_that_does_not_end_when_it_should_needs_a_person() -> None:
+    operator = probing(Behaviour()).run(60, until=at_step("probe"))
+    operator.world.load_takes, operator.world.load_may_take = timedelta(days=1), timedelta(minutes=75)
+    operator.run(79 * 60)
+    assert operator.state.hold is None
+    operator.run(2 * 60)
+    assert operator.condition("Stalled") == ("True", "ProbeFailed")
+    assert "still Running" in operator.message("Stalled")
+
+
+def test_load_that_fails_late_is_run_again_without_a_person() -> None:
+    operator = probing(Behaviour()).run(60, until=at_step("probe"))
+    operator.world.load_takes, operator.world.load_may_take = timedelta(minutes=70), timedelta(minutes=75)
+    operator.run(65 * 60)
+    operator.world.probes_fail = True
+    operator.run(5)
+    operator.world.probes_fail = False
+    assert operator.condition("Reconciling") == ("True", "Holding")
+    assert operator.condition("Stalled") == ("False", "AsExpected")
+    operator.run(60 * 60)
+    assert operator.state.hold is None
+    operator.run(900, until=at_step("canary-5"))
+    assert len(runs_of_the_probe(operator)) == 2
+
+
 def test_a_probe_that_fails_is_run_three_times_less_and_less_often_and_then_holds() -> None:
     operator = probing(Behaviour()).run(60, until=at_step("probe"))
     operator.world.probes_fail = True

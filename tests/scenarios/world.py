@@ -64,6 +64,8 @@ class World:
     behaviours: dict[str, Behaviour] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     evidence_problem: Problem | None = None
+    load_takes: timedelta = timedelta(seconds=30)
+    load_may_take: timedelta = timedelta(minutes=10)
     baseline: BaselineSeen | None = None
     routers_stuck: bool = False
     routers_silent: bool = False
@@ -328,7 +330,10 @@ class World:
     def _probe(self, probe: LiveProbe) -> ProbeSeen:
         if probe.end is None:
             probe.end = self._end_of(probe)
-        return probe.end or ProbeSeen(probe.name, f"uid-of-{probe.name}", ProbePhase.RUNNING)
+        ends_by = probe.made + self.load_may_take
+        return probe.end or ProbeSeen(
+            probe.name, f"uid-of-{probe.name}", ProbePhase.RUNNING, deadline=ends_by
+        )
 
     def _end_of(self, probe: LiveProbe) -> ProbeSeen | None:
         """Return how a probe has just ended; None if it goes on."""
@@ -339,7 +344,7 @@ class World:
         if lost:
             # Requests to a pod that is gone fail, and the probe counts them.
             return self._ended(probe, ProbePhase.SUCCEEDED, arm(2_000, errors=1.0))
-        if self.now < probe.made + timedelta(seconds=30 if probe.measures else 5):
+        if self.now < probe.made + (self.load_takes if probe.measures else timedelta(seconds=5)):
             return None
         result = self.probe_result or self._arm(probe.revision, 2_000)
         return self._ended(probe, ProbePhase.SUCCEEDED, result if probe.measures else None)

@@ -184,6 +184,7 @@ class ProbeSeen:
         result: The gate stage's counts once it has succeeded; a reason if they cannot be used; None
             before that, and for a warm-up.
         message: What its condition Complete says, in our own words.
+        deadline: When its Job is ended, done or not; None before it has one.
     """
 
     name: str
@@ -192,6 +193,7 @@ class ProbeSeen:
     finished_at: datetime | None = None
     result: ArmEvidence | NoEvidence | None = None
     message: str = ""
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

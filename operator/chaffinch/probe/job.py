@@ -74,11 +74,16 @@ def probe_job(
             "parallelism": 1,
             "backoffLimit": 0,
             "podReplacementPolicy": "Failed",
-            "activeDeadlineSeconds": START_SECONDS + longest_seconds(plan) + COLLECT_SECONDS,
+            "activeDeadlineSeconds": job_seconds(plan),
             "ttlSecondsAfterFinished": KEEP_SECONDS,
             "template": {"metadata": {"labels": labels}, "spec": _pod(plan, image, pull_secrets)},
         },
     }
+
+
+def job_seconds(plan: ProbePlan) -> int:
+    """Return after how many seconds the Job of a plan is ended, done or not."""
+    return START_SECONDS + longest_seconds(plan) + COLLECT_SECONDS
 
 
 def _owner(probe: ProbeIdentity) -> dict[str, object]:

@@ -171,7 +171,15 @@ class Gatherer:
         metadata = manifest["metadata"]
         told = condition_of(status, COMPLETE)
         message = told.message if told is not None else ""
-        return ProbeSeen(metadata["name"], metadata["uid"], phase, status.finished_at, result, message)
+        return ProbeSeen(
+            name=metadata["name"],
+            uid=metadata["uid"],
+            phase=phase,
+            finished_at=status.finished_at,
+            result=result,
+            message=message,
+            deadline=status.deadline,
+        )
 
     async def _result(
         self, manifest: Manifest, spec: LoadProbeSpec, status: LoadProbeStatus

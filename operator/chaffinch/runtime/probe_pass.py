@@ -18,7 +18,7 @@ from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError
 from chaffinch.ports.probe_results import Finished, ProbeResults
-from chaffinch.probe.job import ProbeIdentity, probe_job
+from chaffinch.probe.job import ProbeIdentity, job_seconds, probe_job
 from chaffinch.probe.plan import PlanError, ProbePlan, plan_of
 from chaffinch.probe.result import ProbeRecord, ResultError, parse_record, status_result, warm_up_problem
 from chaffinch.runtime import probe_status
@@ -167,7 +167,7 @@ class ProbePass:
         )
         job = probe_job(plan, identity, self._settings.image, self._settings.pull_secrets)
         await self._cluster.create(job)
-        return probe_status.started(seen.status, seen.at, target.revision)
+        return probe_status.started(seen.status, seen.at, target.revision, job_seconds(plan))
 
     async def _plan(self, seen: _Seen, target: Target) -> ProbePlan:
         load: ProbeProfileSpec | WarmUp | None = seen.spec.warm_up
@@ -247,7 +247,8 @@ def _adopted(seen: _Seen, job: Manifest) -> _Seen:
     """Return the probe with what a process that died after making its Job did not get to record."""
     if seen.status.revision is not None:
         return seen
-    return replace(seen, status=probe_status.started(seen.status, seen.at, revision_of(job)))
+    seconds = int(job["spec"]["activeDeadlineSeconds"])
+    return replace(seen, status=probe_status.started(seen.status, seen.at, revision_of(job), seconds))
 
 
 def _summary(record: ProbeRecord, status: LoadProbeStatus) -> str:

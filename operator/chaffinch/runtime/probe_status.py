@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
 from chaffinch.api.v1alpha1.probe import LoadProbeStatus, ProbePhase, ProbeProgress, ProbeResult
@@ -31,10 +31,11 @@ def waiting(before: LoadProbeStatus, at: Moment, message: str) -> LoadProbeStatu
     return _with(before, at, ProbePhase.PENDING, _complete(Reason.IN_PROGRESS, message))
 
 
-def started(before: LoadProbeStatus, at: Moment, revision: str) -> LoadProbeStatus:
-    """The Job is there."""
+def started(before: LoadProbeStatus, at: Moment, revision: str, seconds: int) -> LoadProbeStatus:
+    """The Job is there, and may take so long."""
     condition = _complete(Reason.IN_PROGRESS, f"The load on {revision} is being started.")
-    return _with(before, at, ProbePhase.PENDING, condition, revision=revision)
+    deadline = at.now + timedelta(seconds=seconds)
+    return _with(before, at, ProbePhase.PENDING, condition, revision=revision, deadline=deadline)
 
 
 def running(before: LoadProbeStatus, at: Moment, pod_uid: str, progress: ProbeProgress) -> LoadProbeStatus:

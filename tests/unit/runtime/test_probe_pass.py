@@ -27,6 +27,9 @@ def test_a_probe_becomes_a_job_that_measures_one_pod() -> None:
         assert len(plan["targets"]) == 1
         assert plan["probeUid"] == one.uid
         assert one.status["phase"] == "Pending"
+        # Smoke: 4 rounds of warm-up at 30 s, stages of 2 and 10 minutes; 15 minutes to start and to collect.
+        assert job["spec"]["activeDeadlineSeconds"] == 120 + 720 + 900
+        assert one.status["deadline"] == "2026-03-01T14:29:00Z"
         assert one.status["revision"] == one.shop.status["stable"]["revision"]
         assert one.shop.cluster.writes() == {"create Job": 1, "patch LoadProbe": 1}
 
@@ -84,6 +87,7 @@ def test_a_process_that_died_after_making_the_job_leaves_no_gap_in_what_is_told(
         await one.run_to(finished(record(one.uid)))
         stable = one.shop.status["stable"]["revision"]
         assert one.status["revision"] == stable
+        assert "deadline" in one.status
         assert stable in one.condition()[2]
 
     story(it())

@@ -134,6 +134,8 @@ class LoadProbeStatus(StatusModel):
     """The one pod whose result counts."""
     started_at: Timestamp | None = None
     """When the pod started."""
+    deadline: Timestamp | None = None
+    """When the run is ended, done or not: the timeouts of its load, and time to start and to collect."""
     finished_at: Timestamp | None = None
     """When the run ended."""
     progress: ProbeProgress | None = None

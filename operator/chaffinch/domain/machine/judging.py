@@ -6,6 +6,7 @@ the routers acknowledged the step's weight. The judge's plan follows from the st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from chaffinch.api.v1alpha1.probe import ProbePhase
@@ -15,7 +16,7 @@ from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence, Problem
 from chaffinch.domain.gates import bake_gates, canary_gates, probe_gates
 from chaffinch.domain.machine.types import EvidenceQuestion
 from chaffinch.domain.names import step_probe_name
-from chaffinch.domain.observation import BaselineSeen, Observation
+from chaffinch.domain.observation import BaselineSeen, Observation, ProbeSeen
 from chaffinch.domain.state import Candidate, RolloutState, StepState
 from chaffinch.domain.verdict import Judgement, Level, Plan
 from chaffinch.domain.verdict.judge import judge
@@ -23,6 +24,8 @@ from chaffinch.domain.verdict.judge import judge
 SHORTEST_MAX_WAIT = timedelta(minutes=30)
 NEVER = datetime.max.replace(tzinfo=UTC)
 """When a person is waited for no longer."""
+NOTICED_WITHIN = timedelta(minutes=5)
+"""How long after its deadline the end of a load probe may take to be seen."""
 PROBE_STANDS_FOR = timedelta(hours=24)
 """How long the result of a probe may be judged from."""
 
@@ -97,15 +100,28 @@ def earliest_end(step: ResolvedStep, since: datetime) -> datetime:
     return since + timedelta(seconds=seconds)
 
 
-def latest_end(step: ResolvedStep, entered: datetime) -> datetime:
-    """Return when a step that was entered then has waited for evidence long enough (``maxWait``)."""
+def latest_end(step: ResolvedStep, entered: datetime, runs: Sequence[ProbeSeen] = ()) -> datetime:
+    """Return when a step that was entered then has waited for evidence long enough (``maxWait``).
+
+    Args:
+        step: The step.
+        entered: When it was entered first.
+        runs: The runs of its load probe, if it is a probe step: load takes the time that its profile gives
+            it, and what follows it begins when it has ended.
+    """
     if isinstance(step, ApprovalStep):
         return NEVER
     if isinstance(step, CanaryStep):
         return entered + timedelta(seconds=step.max_wait_seconds)
     if isinstance(step, BakeStep):
         return entered + max(SHORTEST_MAX_WAIT, timedelta(seconds=6 * step.for_seconds))
-    return entered + SHORTEST_MAX_WAIT
+    return max([entered + SHORTEST_MAX_WAIT, *(end for run in runs if (end := _waited_for_until(run)))])
+
+
+def _waited_for_until(run: ProbeSeen) -> datetime | None:
+    if run.finished_at is not None:
+        return run.finished_at + SHORTEST_MAX_WAIT
+    return None if run.deadline is None else run.deadline + NOTICED_WITHIN
 
 
 def baseline_evidence(candidate: Candidate, seen: BaselineSeen | None) -> ArmEvidence | NoEvidence | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.api.v1alpha1.reasons import Reason
@@ -33,7 +34,7 @@ def the_probe_has_no_result(situation: Situation) -> Next | None:
         return situation.at_once(replace(situation.with_candidate(step=following), hold=None))
     message = told(probe, problem, runs, again)
     # One that is not run again needs a person now, not when the step's time is over.
-    deadline = situation.now if again is None else latest_end(situation.step, step.entered_at)
+    deadline = situation.now if again is None else _latest_end(situation)
     return situation.held(situation.state, Reason.PROBE_FAILED, message, deadline)
 
 
@@ -42,7 +43,7 @@ def the_probe_is_not_done(situation: Situation) -> Next | None:
     probe = _probe(situation)
     if not isinstance(situation.step, ProbeStep) or situation.judgement is not None:
         return None
-    deadline = latest_end(situation.step, situation.step_state.entered_at)
+    deadline = _latest_end(situation)
     if situation.now < deadline:
         return situation.wait(replace(situation.state, hold=None))
     phase = probe.phase if probe else ProbePhase.PENDING
@@ -58,6 +59,10 @@ def load_has_ended(situation: Situation) -> bool:
     lost = step.run - step.runs_before > MOST_RUNS
     ended = lost or (probe is not None and probe.finished_at is not None)
     return ended and step.passed_at is None
+
+
+def _latest_end(situation: Situation) -> datetime:
+    return latest_end(situation.step, situation.step_state.entered_at, situation.runs)
 
 
 def _probe(situation: Situation) -> ProbeSeen | None:

@@ -9,12 +9,13 @@ from typing import TypedDict, Unpack
 
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
-from chaffinch.api.v1alpha1.strategy import ResolvedStep
+from chaffinch.api.v1alpha1.strategy import ProbeStep, ResolvedStep
 from chaffinch.domain.capacity import attempt_replicas, pods_up_to_step
 from chaffinch.domain.intent import is_in_force
 from chaffinch.domain.machine.failures import Failure, failure_of
 from chaffinch.domain.machine.types import Next, WriteOrder
-from chaffinch.domain.observation import Observation, Pod, RevisionSeen
+from chaffinch.domain.names import step_probe_name
+from chaffinch.domain.observation import Observation, Pod, ProbeSeen, RevisionSeen
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import Candidate, Hold, Pause, RolloutState, StepState, WarmUp
 from chaffinch.domain.timing import Timing
@@ -75,6 +76,18 @@ class Situation:
     def step(self) -> ResolvedStep:
         """What that step asks for."""
         return self.candidate.plan.steps[self.step_state.index]
+
+    @property
+    def runs(self) -> tuple[ProbeSeen, ...]:
+        """The runs of the step's load probe since a person had it run again; of another step none."""
+        candidate, step, rollout = self.candidate, self.step_state, self.seen.rollout.name
+        if not isinstance(self.step, ProbeStep):
+            return ()
+        names = [
+            step_probe_name(rollout, candidate.revision, candidate.attempt, step.index, run)
+            for run in range(step.runs_before + 1, step.run + 1)
+        ]
+        return tuple(probe for name in names if (probe := self.seen.probe(name)) is not None)
 
     @property
     def children(self) -> RevisionSeen:

@@ -138,7 +138,7 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     early = situation.now < earliest_end(situation.step, step.acknowledged_at)
     if early and judgement.reason not in HELD_AT_ONCE:
         return situation.wait(replace(state, hold=None))
-    deadline = latest_end(situation.step, step.entered_at)
+    deadline = latest_end(situation.step, step.entered_at, situation.runs)
     return situation.held(state, judgement.reason, judgement.detail, deadline)
 
 

@@ -155,7 +155,7 @@ def _back_by(situation: Situation) -> datetime:
     if step.acknowledged_at is None or step.passed_at is not None:
         return candidate.deadline
     stayed = situation.now >= step.acknowledged_at + patience
-    has_time = situation.now < latest_end(situation.step, step.entered_at)
+    has_time = situation.now < latest_end(situation.step, step.entered_at, situation.runs)
     return situation.now + patience if stayed and has_time else candidate.deadline
 
 
