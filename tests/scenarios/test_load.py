@@ -30,9 +30,18 @@ def test_a_probe_compares_with_the_baseline_before_any_traffic() -> None:
     operator = probing(Behaviour(slowness=1.3)).run(300, until=rolled_back)
     assert operator.state.last_attempt is not None
     assert "the baseline" in operator.state.last_attempt.message
+    assert operator.state.last_attempt.message.endswith(", step probe, baseline chat-base-v1")
     assert not operator.oracle.passes
     good = probing(Behaviour()).run(900, until=healthy)
     assert good.condition("BaselineValid") == ("True", "Matched")
+
+
+def test_what_is_missed_on_live_traffic_is_not_said_to_be_held_to_the_baseline() -> None:
+    operator = probing(Behaviour()).run(300, until=at_step("canary-5"))
+    operator.world.behaviours[revision_of(operator.spec)] = Behaviour(slowness=1.8)
+    operator.run(600, until=rolled_back)
+    assert operator.state.last_attempt is not None
+    assert operator.state.last_attempt.message.endswith(", step canary-5")
 
 
 def test_a_missing_baseline_holds_the_probe_step_until_it_is_there() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS, DecisionKind, Outcome, RolloutStage
-from chaffinch.api.v1alpha1.strategy import BakeStep
+from chaffinch.api.v1alpha1.strategy import BakeStep, ProbeStep
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
 from chaffinch.domain.route import Decision
@@ -47,14 +47,16 @@ def the_route_says_rolled_back(situation: Situation) -> Next | None:
 def missed_objective(situation: Situation) -> str | None:
     """Say which objective is missed, at which step and beside what; None if evidence proves none.
 
-    A bake has nothing to compare with: whoever reads of it has to know that a bad machine looks no other.
+    A baseline is held to in a probe only: live traffic is another load. A bake has nothing to compare with:
+    whoever reads of it has to know that a bad machine looks no other.
     """
-    judgement, baseline = situation.judgement, situation.candidate.plan.baseline
+    judgement, step = situation.judgement, situation.step
     if judgement is None or judgement.outcome is not Verdict.FAIL:
         return None
+    baseline = situation.candidate.plan.baseline if isinstance(step, ProbeStep) else None
     held_to = f", baseline {baseline.name}" if baseline else ""
-    alone = ", without traffic on stable to compare with" if isinstance(situation.step, BakeStep) else ""
-    return f"{judgement.detail}, step {situation.step.name}{held_to}{alone}"
+    alone = ", without traffic on stable to compare with" if isinstance(step, BakeStep) else ""
+    return f"{judgement.detail}, step {step.name}{held_to}{alone}"
 
 
 def rolled_back_by(situation: Situation, decision: Decision) -> RolloutState:
