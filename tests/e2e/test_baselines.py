@@ -13,29 +13,14 @@ import yaml
 from e2e.story import KIND, Story
 from e2e.strategies import OBJECTIVES, STEPS
 from stage.kubectl import KubectlError, Object, condition, has_condition, says
-from stage.service import Service, load_probe
+from stage.service import PROBE, Service, load_probe
 
 BASELINE = ("chat", "v1")
-PROFILE = {
-    "apiVersion": "chaffinch.dev/v1alpha1",
-    "kind": "ProbeProfile",
-    "metadata": {"name": "quick"},
-    "spec": {
-        "warmUp": {"requests": 16, "concurrency": 4},
-        "stages": [{"name": "c8", "concurrency": 8, "requests": 200, "timeout": "10m"}],
-        "gateStage": "c8",
-        "prompt": {"tokens": 64},
-        "output": {"tokens": 16},
-        "requestTimeout": "30s",
-    },
-}
-"""A load that a user has written."""
-PROBED = (STEPS[0], {"name": "probe", "probe": {"profile": "quick"}}, *STEPS[1:])
+PROBED = (STEPS[0], PROBE, *STEPS[1:])
 
 
 def test_a_slow_version_is_rolled_back_by_the_probe_against_the_baseline(story: Story) -> None:
     service = Service(story.namespace, steps=PROBED, objectives=OBJECTIVES, baseline=BASELINE)
-    story.kubectl.apply(PROFILE)
     v1 = story.given_stable(service)["status"]["stable"]["revision"]
     manifest = frozen_baseline(story, service)
     weights: set[int] = set()
@@ -78,7 +63,7 @@ def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
 
     The operator freezes it too, under another version, as the probe asks it to.
     """
-    probe = load_probe(service, "chat-baseline", profile="quick")
+    probe = load_probe(service, "chat-baseline", profile="smoke/v1")
     probe["spec"]["freeze"] = {"name": "chat", "version": "v0"}
     story.kubectl.apply(probe)
     story.kubectl.until(
