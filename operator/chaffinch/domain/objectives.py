@@ -40,22 +40,30 @@ def objectives_status(
         clock: From which the next look is foreseen.
     """
     groups = groupby(verdicts, key=lambda verdict: verdict.gate.objective)
-    return tuple(_entry(min(group, key=_rank), step, clock) for _, group in groups)
+    return tuple(_entry(tuple(group), step, clock) for _, group in groups)
 
 
 def _rank(verdict: GateVerdict) -> int:
-    return _WORST_FIRST.index(verdict.outcome)
+    return _WORST_FIRST.index(_outcome(verdict))
 
 
-def _entry(verdict: GateVerdict, step: str, clock: StepClock) -> ObjectiveStatus:
+def _outcome(verdict: GateVerdict) -> Outcome:
+    """Return what is shown: a veto lets the step go on with what it does not prove; it is no Pass to read."""
+    return Outcome.INCONCLUSIVE if verdict.unproven else verdict.outcome
+
+
+def _entry(verdicts: Sequence[GateVerdict], step: str, clock: StepClock) -> ObjectiveStatus:
+    verdict = min(verdicts, key=_rank)
     gate = verdict.gate
+    # A probe's `max` is compared with nothing: the objective's other gate has the baseline's figure.
+    compared = verdict if verdict.control is not None else max(verdicts, key=_is_compared)
     return ObjectiveStatus(
         name=gate.objective,
-        verdict=ObjectiveVerdict(verdict.outcome.value),
-        reason=verdict.reason.value,
+        verdict=ObjectiveVerdict(_outcome(verdict).value),
+        reason=(EvidenceReason.UNDERPOWERED if verdict.unproven else verdict.reason).value,
         value=_measured(gate, verdict.value),
-        control=_measured(gate, verdict.control),
-        ratio=None if verdict.ratio is None else f"{verdict.ratio:.3f}",
+        control=_measured(gate, compared.control),
+        ratio=None if compared.ratio is None else f"{compared.ratio:.3f}",
         interval=_interval(verdict),
         limit=_in_unit_of_limit(gate, gate.limit),
         samples=ArmSamples(
@@ -66,6 +74,10 @@ def _entry(verdict: GateVerdict, step: str, clock: StepClock) -> ObjectiveStatus
         step=step,
         message=sentences(describe(verdict)),
     )
+
+
+def _is_compared(verdict: GateVerdict) -> bool:
+    return verdict.control is not None
 
 
 def _next_look_at(verdict: GateVerdict, clock: StepClock) -> datetime | None:

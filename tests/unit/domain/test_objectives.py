@@ -7,8 +7,8 @@ import pytest
 
 from chaffinch.api.v1alpha1.status import ArmSamples, ObjectiveStatus, ObjectiveVerdict
 from chaffinch.domain.objectives import StepClock, objectives_status
-from chaffinch.domain.verdict import EvidenceReason, GateVerdict, Outcome
-from unit.verdict.builders import error_increase, latency_max, regression
+from chaffinch.domain.verdict import Against, EvidenceReason, GateVerdict, Outcome
+from unit.verdict.builders import error_increase, error_max, latency_max, regression
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 600_000, tzinfo=UTC)
 TEN_MINUTES = StepClock(NOON, NOON + timedelta(minutes=10))
@@ -80,3 +80,41 @@ def test_an_objective_speaks_of_its_gate_that_is_worst_off() -> None:
         ("ttft-p95", ObjectiveVerdict.INCONCLUSIVE, "1.050"),
         ("errors", ObjectiveVerdict.INCONCLUSIVE, "0.50pp"),
     ]
+
+
+def test_what_a_probe_can_only_veto_is_no_pass_to_read() -> None:
+    kept = replace(
+        UNDECIDED, gate=error_increase(against=Against.BASELINE), outcome=Outcome.PASS,
+        reason=EvidenceReason.SUFFICIENT, value=0.015, control=0.01, ratio=None, interval=(-0.03, 0.04),
+        candidate=200, control_requests=200,
+    )  # fmt: skip
+    spared = replace(
+        kept, gate=replace(error_max(0.003), veto=True), control=None, interval=(0.001, 0.052), unproven=True
+    )
+    assert objectives_status([kept, spared], "probe", TEN_MINUTES) == (
+        ObjectiveStatus(
+            name="errors",
+            verdict=ObjectiveVerdict.INCONCLUSIVE,
+            reason="Underpowered",
+            value="1.50%",
+            control="1.00%",
+            interval="0.10%..5.20%",
+            limit="0.30%",
+            samples=ArmSamples(candidate=200),
+            step="probe",
+            message=(
+                "errorRate 1.50% (0.10%..5.20%; limit 0.30%), n 200: not proven kept; a probe "
+                "fails it only if its lower bound is beyond the limit."
+            ),
+        ),
+    )
+
+
+def test_a_limit_that_a_probe_keeps_is_shown_beside_the_baseline() -> None:
+    limit = replace(
+        UNDECIDED, gate=latency_max(0.5), outcome=Outcome.PASS, reason=EvidenceReason.SUFFICIENT,
+        control=None, ratio=None,
+    )  # fmt: skip
+    compared = replace(limit, gate=regression(against=Against.BASELINE), control=0.24, ratio=1.0417)
+    (told,) = objectives_status([limit, compared], "probe", TEN_MINUTES)
+    assert (told.limit, told.value, told.control, told.ratio) == ("500.0ms", "250.0ms", "240.0ms", "1.042")

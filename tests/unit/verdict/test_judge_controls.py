@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chaffinch.domain.evidence import NoEvidence, Problem
+import pytest
+
+from chaffinch.domain.evidence import ArmEvidence, NoEvidence, Problem
 from chaffinch.domain.verdict import (
     Against,
     EvidenceReason,
@@ -67,6 +69,19 @@ def test_a_veto_passes_what_is_not_proven_bad_on_enough_requests_and_nothing_wit
     assert verdict_on(question, evidence(arm(200, errors=60)), baseline=arm(200)).outcome is Outcome.FAIL
     missing = NoEvidence(Problem.NO_DATA, "no baseline")
     assert verdict_on(question, evidence(few), baseline=missing).outcome is Outcome.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("canary", "unproven"),
+    [(arm(200, errors=3), True), (arm(200), True), (arm(3000), False), (arm(3000, errors=12), True)],
+    ids=["above the limit", "too few", "proven", "above the limit, though not proven"],
+)
+def test_a_veto_that_passes_says_whether_it_proves_the_limit(canary: ArmEvidence, unproven: bool) -> None:
+    question = plan(replace(error_max(0.003), veto=True), final=True)
+    judgement = verdict_on(question, evidence(canary))
+    (found,) = judgement.verdicts
+    assert (judgement.outcome, found.outcome, found.unproven) == (Outcome.PASS, Outcome.PASS, unproven)
+    assert ("no other is proven missed" in judgement.detail) is unproven
 
 
 def test_a_baseline_that_cannot_be_compared_with_leaves_its_gates_open_and_says_why() -> None:

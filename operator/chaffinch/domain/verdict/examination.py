@@ -9,7 +9,7 @@ from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence
 from chaffinch.domain.verdict.looks import floor_of, log_alpha, next_look
 from chaffinch.domain.verdict.memory import GateMemory
 from chaffinch.domain.verdict.questions import Question, question_of
-from chaffinch.domain.verdict.types import Against, EvidenceReason, Gate, GateVerdict, Outcome, Plan
+from chaffinch.domain.verdict.types import Against, EvidenceReason, Gate, GateVerdict, Level, Outcome, Plan
 
 Baseline = ArmEvidence | NoEvidence | None
 
@@ -112,6 +112,7 @@ def _look_to_pass(
 def _verdict(question: Question, gate: Gate, plan: Plan, memory: GateMemory, now: datetime) -> GateVerdict:
     candidate, control = question.counts
     low, high = _last_fail_level(plan, memory), log_alpha(plan.pass_alpha, max(0, memory.pass_looks - 1))
+    spared = gate.veto and memory.absorbed is Outcome.PASS
     figures = question.figures(low, high)
     decided = memory.absorbed is not Outcome.INCONCLUSIVE
     return GateVerdict(
@@ -125,6 +126,7 @@ def _verdict(question: Question, gate: Gate, plan: Plan, memory: GateMemory, now
         candidate=candidate,
         control_requests=control or 0,
         next_look=next_look(floor_of(gate.quantile), memory.fail_at),
+        unproven=spared and not question.passes(Level.PROVEN, high),
     )
 
 

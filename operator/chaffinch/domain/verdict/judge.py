@@ -40,7 +40,7 @@ def judge(
     else:
         verdicts, after = _examined(Hearing(plan, evidence, baseline, now), state)
     finding = first_finding(CHECKS, Case(plan, evidence, now, verdicts))
-    finding = finding or Finding(Outcome.PASS, EvidenceReason.SUFFICIENT, "every objective passes")
+    finding = finding or Finding(Outcome.PASS, EvidenceReason.SUFFICIENT, _why_it_passes(verdicts))
     undecided = finding.outcome is Outcome.INCONCLUSIVE
     return Judgement(
         outcome=finding.outcome,
@@ -50,6 +50,12 @@ def judge(
         overdue=undecided and (now >= plan.deadline or (plan.final and unusable is None)),
         state=after,
     )
+
+
+def _why_it_passes(verdicts: tuple[GateVerdict, ...]) -> str:
+    if any(verdict.unproven for verdict in verdicts):
+        return "every objective that a probe can prove passes, and no other is proven missed"
+    return "every objective passes"
 
 
 def _examined(hearing: Hearing, state: JudgeState) -> tuple[tuple[GateVerdict, ...], JudgeState]:

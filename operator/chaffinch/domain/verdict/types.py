@@ -172,6 +172,7 @@ class GateVerdict:
         candidate: How many of the canary's requests were counted.
         control_requests: How many of the control's or baseline's.
         next_look: The count of candidate requests at which the gate is looked at next.
+        unproven: Whether the Pass of a veto says no more than that the limit is not proven missed.
     """
 
     gate: Gate
@@ -184,6 +185,7 @@ class GateVerdict:
     candidate: int
     control_requests: int
     next_look: int
+    unproven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
