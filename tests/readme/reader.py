@@ -21,7 +21,9 @@ from stage.service import ENGINE_FLAGS
 
 _SECONDS = 180.0
 _SHOWN_LINES = 40
-_UPGRADE = "helm upgrade chaffinch charts/chaffinch --namespace chaffinch-system --reuse-values --set"
+_UPGRADE = (
+    "helm upgrade chaffinch charts/chaffinch --namespace chaffinch-system --reset-then-reuse-values --set"
+)
 
 TYPED = (
     "helm install chaffinch ",
@@ -62,6 +64,8 @@ NOT_TYPED = {
     "make demo": "takes a cluster of its own and minutes; it is run before a release",
     "make kubectl ": "the cluster's own kubectl from outside of it; inside, every test uses it",
     "make test": "it is what runs this",
+    "kubectl scale -n chaffinch-system ": "ends the operator before a rollback; see the next one",
+    "helm rollback ": "there is one version, and so none to go back to",
     "make help": "changes nothing, and test_pages looks for its target as for all others",
 }
 """The beginnings of the commands that it does not type, each with the reason."""
@@ -69,7 +73,7 @@ NOT_TYPED = {
 _PUT_IN = (
     ("REGISTRY", "localhost"),
     ("http://prometheus.monitoring:9090", PROMETHEUS_URL),
-    ("image.tag=0.1.0", "image.tag=dev"),
+    ("image.tag=VERSION", "image.tag=dev"),
     # The cluster has one image of the simulator: its versions differ in their arguments.
     (
         '"image": "vllm/vllm-openai:v0.34.0"',

@@ -167,7 +167,9 @@ def when_patched(story: Story, seed: int) -> None:
 
 def chart_upgraded(reader: Reader) -> None:
     """The chart is upgraded, and would bring its CRDs and monitoring."""
-    upgrade = "helm upgrade chaffinch charts/chaffinch --namespace chaffinch-system --reuse-values --set"
+    upgrade = (
+        "helm upgrade chaffinch charts/chaffinch --namespace chaffinch-system --reset-then-reuse-values --set"
+    )
     reader.types("kubectl apply --server-side --force-conflicts -f crds/", "--dry-run=server")
     reader.types(f"{upgrade} image.tag=")
     needed = [f"--set={name}={VALUES[name]}" for name in _GIVEN_BY_THE_PAGE]
