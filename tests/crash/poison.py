@@ -6,7 +6,7 @@ Each kind is something that a user, or whoever may write in a namespace, can do 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,40 +51,46 @@ class Poisoner:
     Attributes:
         playground: The surroundings.
         namespace: Where they are.
+        names: Which of the kinds; all of them at once, unless told otherwise.
         looks: How often :meth:`look` was called.
     """
 
     playground: Playground
     namespace: str
+    names: Collection[str] = field(default_factory=lambda: tuple(ENDS))
     looks: int = field(default=0, init=False)
 
     def begin(self) -> None:
-        """Do what is done once."""
-        self._forge_a_revision("forged")
-        self._take_a_name("taken")
-        self._ask_for_half_a_device("refused")
-        for name in ("forged", "unanswered", "unreadable", "huge"):
-            apply(self.playground, version(self.namespace, name, 2))
+        """Do what is done once, and let the second version be rolled out."""
+        for name in self.names:
+            second = version(self.namespace, name, 2)
+            match name:
+                case "forged":
+                    self._forge_a_revision(name, revision_of(parse_rollout(second)))
+                case "taken":
+                    self._take_a_name(revision_name(name, revision_of(parse_rollout(second))))
+                case "refused":
+                    _ask_for_half_a_device(second)
+            apply(self.playground, second)
 
     def look(self) -> None:
         """Do what is done again and again, as soon as the operator has mended it."""
         self.looks += 1
-        with suppress(OSError):  # somebody else may be writing
-            self._garble_the_plan("unreadable")
-        with suppress(OSError):
-            self._write_much("huge")
+        for name, harm in {"unreadable": self._garble_the_plan, "huge": self._write_much}.items():
+            if name in self.names:
+                with suppress(OSError):  # somebody else may be writing
+                    harm(name)
 
     @contextmanager
     def unanswered(self) -> Iterator[None]:
-        """Let Prometheus hang for one of the rollouts for the length of the block."""
-        uids = {self._rollout("unanswered")["metadata"]["uid"]}
+        """Let Prometheus hang for the rollout that it does not answer, if it is there, in the block."""
+        uids = {self._rollout(name)["metadata"]["uid"] for name in self.names if name == "unanswered"}
         with scripted(self.playground.stage.script, unanswered=uids):
             yield
 
-    def _forge_a_revision(self, name: str) -> None:
+    def _forge_a_revision(self, name: str, revision: str) -> None:
         """Make an object that looks like the next revision, and is nothing that the operator can read."""
         identity = RolloutIdentity(self.namespace, name, self._rollout(name)["metadata"]["uid"])
-        revision = revision_of(parse_rollout(version(self.namespace, name, 2)))
         forged = {
             "apiVersion": "apps/v1",
             "kind": "ControllerRevision",
@@ -98,9 +104,7 @@ class Poisoner:
         }
         self.playground.api.create(f"/apis/apps/v1/namespaces/{self.namespace}/controllerrevisions", forged)
 
-    def _take_a_name(self, name: str) -> None:
-        second = version(self.namespace, name, 2)
-        taken = revision_name(name, revision_of(parse_rollout(second)))
+    def _take_a_name(self, taken: str) -> None:
         service = {
             "apiVersion": "v1",
             "kind": "Service",
@@ -108,13 +112,6 @@ class Poisoner:
             "spec": {"ports": [{"port": 1}]},
         }
         self.playground.api.apply(f"/api/v1/namespaces/{self.namespace}/services/{taken}", service)
-        apply(self.playground, second)
-
-    def _ask_for_half_a_device(self, name: str) -> None:
-        """No rule of ours knows that Kubernetes counts foreign resources in whole numbers."""
-        second = version(self.namespace, name, 2)
-        second["spec"]["pod"]["resources"]["limits"]["example.com/device"] = "0.5"
-        apply(self.playground, second)
 
     def _garble_the_plan(self, name: str) -> None:
         if status_of(self._rollout(name)).get("rollout"):
@@ -137,6 +134,11 @@ class Poisoner:
 
     def _path(self, name: str) -> str:
         return path_of(self.namespace, name)
+
+
+def _ask_for_half_a_device(rollout: dict[str, Any]) -> None:
+    """No rule of ours knows that Kubernetes counts foreign resources in whole numbers."""
+    rollout["spec"]["pod"]["resources"]["limits"]["example.com/device"] = "0.5"
 
 
 def _stalled(reason: str) -> Holds:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pytest
 
 from chaffinch.api.v1alpha1.parse import parse_record
 from chaffinch.api.v1alpha1.record import RolloutRecordSpec, RolloutRecordStatus
-from crash.crowd import apply, is_ready, until_all
+from chaffinch.domain.names import ROLLOUT_LABEL
+from crash.crowd import Holds, apply, is_ready, until_all
 from crash.operator_process import OperatorProcess
 from crash.playground import GROUP, Playground, path_of
 from crash.poison import ENDS, MINIMUM_SECONDS, Poisoner, is_promoted, version
+from localcluster.kubectl import eventually
 
 PACE = {
     "CHAFFINCH_ACTIVE_INTERVAL": "5",
@@ -31,23 +35,32 @@ FAST = {
     "CHAFFINCH_ROUTER_REPLICAS": "1",
 }
 CROWD = 50
-MOST_DELAY = 1.5
-"""How much slower others may be while a test runs on a busy machine; the criterion is 1.1."""
+GONE_SECONDS = 60
+MOST_DELAY = 1.1
+"""How much slower one bad rollout may make the others: the criterion (P0-9)."""
+KINDS = tuple(os.environ.get("CRASH_POISON", ",".join(ENDS)).split(","))
+"""Which kinds of bad rollouts are measured one after the other; ``CRASH_POISON=huge`` is the worst alone."""
+MOST_DELAY_BY_ALL = 1.5
+"""How much slower all kinds of bad ones at once may, on a machine that has other things to do as well."""
 
 
 @contextmanager
 def serving(
-    playground: Playground, good: Sequence[str], **pace: str
+    playground: Playground, names: Sequence[str], **pace: str
 ) -> Iterator[tuple[str, OperatorProcess]]:
-    """Start an operator, and let good rollouts and those to be poisoned serve their first versions."""
+    """Start an operator, and let rollouts serve their first versions."""
     with playground.namespace() as namespace, playground.proxy() as proxy:
         settings = {**PACE, **pace, "CHAFFINCH_WATCH_NAMESPACES": namespace}
         with playground.operator(proxy, "poison", **settings) as operator:
             operator.start()
-            names = (*good, *ENDS)
-            roll_out(playground, namespace, names, 1)
-            until_all(playground, {(namespace, name): is_ready for name in names}, "all serve")
+            serve(playground, namespace, names)
             yield namespace, operator
+
+
+def serve(playground: Playground, namespace: str, names: Sequence[str]) -> None:
+    """Apply the first version of each, and wait until it serves."""
+    roll_out(playground, namespace, names, 1)
+    until_all(playground, {(namespace, name): is_ready for name in names}, "all serve")
 
 
 def roll_out(playground: Playground, namespace: str, names: Sequence[str], number: int) -> None:
@@ -58,7 +71,7 @@ def roll_out(playground: Playground, namespace: str, names: Sequence[str], numbe
 
 def test_rollouts_that_go_wrong_keep_no_other_from_being_promoted(playground: Playground) -> None:
     good = [f"good-{number}" for number in range(4)]
-    with serving(playground, good, **FAST) as (namespace, operator):
+    with serving(playground, (*good, *ENDS), **FAST) as (namespace, operator):
         poisoner = Poisoner(playground, namespace)
         with poisoner.unanswered():
             poisoner.begin()
@@ -72,42 +85,116 @@ def test_rollouts_that_go_wrong_keep_no_other_from_being_promoted(playground: Pl
         assert [line for line in operator.log.read_text().splitlines() if "ERROR" in line] == []
 
 
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long a version took with all of the good rollouts: 95th percentiles, in seconds.
+
+    Attributes:
+        step: Of what a step took beyond its minimum time.
+        attempt: Of what an attempt took.
+    """
+
+    step: float
+    attempt: float
+
+    def __str__(self) -> str:
+        """Tell the figures."""
+        return f"p95 of a step {self.step:.2f} s, of an attempt {self.attempt:.2f} s"
+
+    def beside(self, clean: Sequence[Latency]) -> float:
+        """Return how much longer a step takes than in the slowest of clean rounds."""
+        return self.step / max(each.step for each in clean)
+
+
+@pytest.mark.full
+def test_one_rollout_that_goes_wrong_slows_down_49_others_by_a_tenth_at_most(playground: Playground) -> None:
+    """The criterion as it is written, for one kind of bad rollout after the other.
+
+    Two clean rounds, before and after them, tell what is the poison's from what is not. A tenth is less than
+    what any other work on the machine costs: it has to be idle.
+    """
+    good = [f"good-{number}" for number in range(CROWD - 1)]
+    with serving(playground, good) as (namespace, operator):
+        before = latency(playground, namespace, good, 2)
+        beside = {
+            kind: beside_one(playground, namespace, good, number, kind)
+            for number, kind in enumerate(KINDS, 3)
+        }
+        after = latency(playground, namespace, good, len(KINDS) + 3)
+        assert operator.alive
+    slowed = {kind: found.beside((before, after)) for kind, found in beside.items()}
+    print(f"clean before: {before}\nclean after: {after}")
+    print(*(f"beside one {kind}: {beside[kind]}: x {times:.2f}" for kind, times in slowed.items()), sep="\n")
+    harmed = {kind: f"x {times:.2f}" for kind, times in slowed.items() if times > MOST_DELAY}
+    assert not harmed, (
+        f"one bad rollout slows others down, at most x {MOST_DELAY} is allowed: {harmed};"
+        f" the clean rounds ({before.step:.2f} s and {after.step:.2f} s) are alike only on a machine that"
+        " does nothing else: repeat this on an idle one"
+    )
+
+
+def beside_one(
+    playground: Playground, namespace: str, good: Sequence[str], number: int, kind: str
+) -> Latency:
+    """Roll a version of the good out beside one bad rollout, which is there for that long only."""
+    serve(playground, namespace, [kind])
+    poisoner = Poisoner(playground, namespace, (kind,))
+    with poisoner.unanswered():
+        poisoner.begin()
+        found = latency(playground, namespace, good, number, poisoner)
+    playground.api.delete(path_of(namespace, kind))
+    eventually(
+        lambda: pods_of(playground, namespace, kind), GONE_SECONDS, f"{kind} is gone",
+        holds=lambda left: left == 0,
+    )  # fmt: skip
+    return found
+
+
+def pods_of(playground: Playground, namespace: str, name: str) -> int:
+    """Count the pods of a rollout."""
+    found = playground.api.get(f"/api/v1/namespaces/{namespace}/pods?labelSelector={ROLLOUT_LABEL}={name}")
+    return len((found or {"items": []})["items"])
+
+
 @pytest.mark.full
 def test_rollouts_that_go_wrong_do_not_slow_down_others(playground: Playground) -> None:
-    """Two clean rounds, before and after a poisoned one, tell what is the poison's from what is not."""
+    """All kinds at once are more than the criterion is about, and the bound leaves room for a busy machine.
+
+    This finds what blocks others, such as a lock or a queue; what one bad rollout costs them is measured by
+    :func:`test_one_rollout_that_goes_wrong_slows_down_49_others_by_a_tenth_at_most`.
+    """
     good = [f"good-{number}" for number in range(CROWD - len(ENDS))]
-    with serving(playground, good) as (namespace, operator):
+    with serving(playground, (*good, *ENDS)) as (namespace, operator):
         poisoner = Poisoner(playground, namespace)
-        before = latencies(playground, namespace, good, 2)
+        before = latency(playground, namespace, good, 2)
         with poisoner.unanswered():
             poisoner.begin()
-            poisoned = latencies(playground, namespace, good, 3, poisoner)
+            poisoned = latency(playground, namespace, good, 3, poisoner)
             assert operator.alive
         for name in ENDS:
             playground.api.delete(path_of(namespace, name))
-        after = latencies(playground, namespace, good, 4)
-    for what in ("step", "attempt"):
-        clean, harmed = max(before[what], after[what]), poisoned[what]
-        print(
-            f"p95 of {what}: clean {before[what]:.2f} s and {after[what]:.2f} s, beside {len(ENDS)} poisoned"
-            f" rollouts {harmed:.2f} s: x {harmed / clean:.2f}"
-        )
-        assert harmed <= MOST_DELAY * clean
+        after = latency(playground, namespace, good, 4)
+    print(f"clean before: {before}\nclean after: {after}\nbeside all {len(ENDS)}: {poisoned}")
+    assert poisoned.step <= MOST_DELAY_BY_ALL * max(before.step, after.step)
+    assert poisoned.attempt <= MOST_DELAY_BY_ALL * max(before.attempt, after.attempt)
 
 
-def latencies(
+def latency(
     playground: Playground, namespace: str, good: Sequence[str], number: int, poisoner: Poisoner | None = None
-) -> dict[str, float]:
-    """Roll a version out to all of the good; return the p95 of their steps and of their attempts, in seconds.
+) -> Latency:
+    """Roll a version out to all of the good, while all that are poisoned go as badly as they do.
 
     What a step takes beyond its minimum time is counted: until its weight is in force, and from then on
     until the next one begins.
     """
     roll_out(playground, namespace, good, number)
-    meanwhile = poisoner.look if poisoner else lambda: None
+    awaited: dict[str, Holds] = dict.fromkeys(good, is_promoted)
+    if poisoner is not None:
+        awaited |= {name: ENDS[name] for name in poisoner.names}
     until_all(
-        playground, {(namespace, name): is_promoted for name in good}, f"version {number} is promoted",
-        seconds=600, meanwhile=meanwhile,
+        playground, {(namespace, name): holds for name, holds in awaited.items()},
+        f"version {number} is promoted, and of the bad it is said what is wrong",
+        seconds=600, meanwhile=poisoner.look if poisoner else lambda: None,
     )  # fmt: skip
     found = playground.api.get(f"{GROUP}/namespaces/{namespace}/rolloutrecords") or {"items": []}
     mine = [
@@ -116,10 +203,9 @@ def latencies(
         if record["spec"]["rollout"] in good and record["spec"]["attempt"] == number
     ]
     assert len(mine) == len(good)
-    specs = [parse_record(record) for record in mine]
     ends = [RolloutRecordStatus.model_validate(record["status"]) for record in mine]
-    attempts = [took(spec, end) for spec, end in zip(specs, ends, strict=True)]
-    return {"step": p95([seconds for end in ends for seconds in delays(end)]), "attempt": p95(attempts)}
+    attempts = [took(parse_record(record), end) for record, end in zip(mine, ends, strict=True)]
+    return Latency(p95([seconds for end in ends for seconds in delays(end)]), p95(attempts))
 
 
 def took(spec: RolloutRecordSpec, end: RolloutRecordStatus) -> float:
