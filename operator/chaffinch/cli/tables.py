@@ -22,6 +22,12 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def limit_of(figures: ObjectiveStatus) -> str:
+    """Return an objective's limit and, of a pass, what is proven not to be reached: ``0.30% (<0.60%)``."""
+    proven = f"(<{figures.ruled_out})" if figures.ruled_out else ""
+    return f"{figures.limit or ''} {proven}".strip()
+
+
 def counts(figures: ObjectiveStatus) -> str:
     """Return how many requests a verdict rests on: the candidate's, and after a slash stable's."""
     samples = figures.samples

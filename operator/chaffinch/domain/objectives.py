@@ -66,6 +66,7 @@ def _entry(verdicts: Sequence[GateVerdict], step: str, clock: StepClock) -> Obje
         ratio=None if compared.ratio is None else f"{compared.ratio:.3f}",
         interval=_interval(verdict),
         limit=_in_unit_of_limit(gate, gate.limit),
+        ruled_out=_in_unit_of_limit(gate, verdict.ruled_out),
         samples=ArmSamples(
             candidate=verdict.candidate,
             stable=verdict.control_requests if gate.against is Against.CONTROL else None,

@@ -113,8 +113,9 @@ def test_what_a_probe_can_only_veto_is_no_pass_to_read() -> None:
 def test_a_limit_that_a_probe_keeps_is_shown_beside_the_baseline() -> None:
     limit = replace(
         UNDECIDED, gate=latency_max(0.5), outcome=Outcome.PASS, reason=EvidenceReason.SUFFICIENT,
-        control=None, ratio=None,
+        control=None, ratio=None, ruled_out=0.54,
     )  # fmt: skip
     compared = replace(limit, gate=regression(against=Against.BASELINE), control=0.24, ratio=1.0417)
     (told,) = objectives_status([limit, compared], "probe", TEN_MINUTES)
-    assert (told.limit, told.value, told.control, told.ratio) == ("500.0ms", "250.0ms", "240.0ms", "1.042")
+    assert (told.limit, told.ruled_out, told.value) == ("500.0ms", "540.0ms", "250.0ms")
+    assert (told.control, told.ratio) == ("240.0ms", "1.042")

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from chaffinch.domain.evidence import ArmEvidence, NoEvidence, Problem
+from chaffinch.domain.grid import GROWTH
 from chaffinch.domain.verdict import (
     Against,
     EvidenceReason,
+    Gate,
     Level,
     Outcome,
 )
@@ -92,3 +94,31 @@ def test_a_baseline_that_cannot_be_compared_with_leaves_its_gates_open_and_says_
     assert [verdict.outcome for verdict in judgement.verdicts] == [Outcome.PASS, Outcome.INCONCLUSIVE]
     missing = verdict_on(question, evidence(arm(6000)), baseline=None)
     assert (missing.outcome, missing.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.NO_DATA)
+
+
+@pytest.mark.parametrize(
+    ("gate", "proven", "no_harm"),
+    [
+        (error_max(0.003), 0.006, None),
+        (error_increase(0.005), 0.005, 0.03),
+        (latency_max(0.5), 0.54, None),
+        (regression(1.05), GROWTH**3, GROWTH**16),
+    ],
+    ids=["error rate", "its increase", "latency", "its regression"],
+)
+def test_a_pass_says_which_bound_it_rules_out_and_its_interval_ends_below(
+    gate: Gate, proven: float, no_harm: float | None
+) -> None:
+    seen = evidence(arm(9000), arm(9000, seed=2))
+    for level, want in ((Level.PROVEN, proven), (Level.NO_HARM, no_harm)):
+        (found,) = verdict_on(plan(gate, require=level), seen).verdicts
+        assert found.outcome is Outcome.PASS
+        assert found.ruled_out == (None if want is None else pytest.approx(want))
+        high = found.interval[1]
+        assert want is None or (high is not None and high <= want)
+
+
+def test_what_has_not_passed_rules_nothing_out() -> None:
+    for errors, outcome in ((1, Outcome.INCONCLUSIVE), (9, Outcome.FAIL)):
+        (found,) = verdict_on(plan(error_max(0.003)), evidence(arm(200, errors=errors))).verdicts
+        assert (found.outcome, found.ruled_out) == (outcome, None)

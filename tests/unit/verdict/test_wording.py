@@ -19,13 +19,43 @@ def verdict(
     interval: tuple[float | None, float | None] = (None, None),
     counts: tuple[int, int] = (0, 0),
     next_look: int = 150,
+    ruled_out: float | None = None,
 ) -> GateVerdict:
-    return GateVerdict(gate, outcome, reason, value, control, ratio, interval, *counts, next_look)
+    return GateVerdict(gate, outcome, reason, value, control, ratio, interval, *counts, next_look, ruled_out)
 
 
 @pytest.mark.parametrize(
     ("said", "line"),
     [
+        (
+            verdict(
+                error_max(0.003),
+                Outcome.PASS,
+                EvidenceReason.SUFFICIENT,
+                value=0.001,
+                interval=(0, 0.0042),
+                counts=(1500, 0),
+                ruled_out=0.006,
+            ),
+            "errorRate 0.10% (0.00%..0.42%; limit 0.30%, proven below 0.60%), n 1500: pass",
+        ),
+        (
+            verdict(
+                regression(),
+                Outcome.PASS,
+                EvidenceReason.SUFFICIENT,
+                value=0.25,
+                control=0.25,
+                ratio=1.0,
+                interval=(0.95, 1.06),
+                counts=(1000, 1000),
+                ruled_out=1.077,
+            ),
+            (
+                "ttft p95 1.00x stable (0.95..1.06; limit 1.05x, proven below 1.08x), 250ms vs 250ms, "
+                "n 1000/1000: pass"
+            ),
+        ),
         (
             verdict(
                 regression(),

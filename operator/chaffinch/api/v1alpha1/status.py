@@ -307,6 +307,8 @@ class ObjectiveStatus(StatusModel):
     """Where the truth lies, such as `1.19..1.41`."""
     limit: ValueText | None = None
     """The limit that it is held to."""
+    ruled_out: ValueText | None = None
+    """Of a `Pass`, what is proven not to be reached: as near to the limit as the step asks."""
     samples: ArmSamples | None = None
     """How many requests this rests on."""
     eta: Timestamp | None = None

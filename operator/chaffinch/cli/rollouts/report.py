@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from chaffinch.api.v1alpha1.record import RecordedStep
 from chaffinch.api.v1alpha1.status import ObjectiveStatus
 from chaffinch.cli.rollouts.records import Record
-from chaffinch.cli.tables import counts, to_the_second
+from chaffinch.cli.tables import counts, limit_of, to_the_second
 from chaffinch.domain.wording import percent
 
 Row = tuple[str, ...]
@@ -135,7 +135,7 @@ def _step(step: RecordedStep) -> Row:
 
 
 def _judged(step: RecordedStep, found: ObjectiveStatus) -> Row:
-    shown = (found.value, found.control, found.ratio, found.interval, found.limit)
+    shown = (found.value, found.control, found.ratio, found.interval, limit_of(found))
     return (
         step.name,
         found.name,

@@ -17,7 +17,7 @@ from chaffinch.api.v1alpha1.status import (
     TrafficStatus,
 )
 from chaffinch.cli.rollouts.snapshot import Arm, PodFact, Snapshot
-from chaffinch.cli.tables import counts
+from chaffinch.cli.tables import counts, limit_of
 from chaffinch.domain.wording import percent
 
 PHASE_STYLES = {"Healthy": "green", "Progressing": "blue", "Paused": "yellow", "Degraded": "red"}
@@ -53,7 +53,7 @@ def objectives(figures: tuple[ObjectiveStatus, ...]) -> Table:
         table.add_column(heading, justify="right" if heading in {"value", "control", "n"} else "left")
     for each in figures:
         verdict = Text(f"{each.verdict} {each.reason}", style=_VERDICT_STYLES[each.verdict])
-        shown = (each.value, each.control, each.ratio, each.interval, each.limit, counts(each), each.step)
+        shown = (each.value, each.control, each.ratio, each.interval, limit_of(each), counts(each), each.step)
         table.add_row(each.name, verdict, *(value or "" for value in shown))
     return table
 

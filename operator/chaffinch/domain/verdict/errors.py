@@ -63,6 +63,11 @@ class ShareTest:
     errors: Errors
     limit: float
 
+    @property
+    def ruled_out(self) -> float:
+        """The share that passing rules out."""
+        return min(1.0, self.limit + max(self.limit, TOLERANCE_FLOOR))
+
     def over(self, log_alpha: float) -> bool:
         """Return whether the share is proven above the limit."""
         errors = self.errors
@@ -76,10 +81,8 @@ class ShareTest:
     def under(self, log_alpha: float) -> bool:
         """Return whether the share keeps the limit, and twice the limit is ruled out."""
         errors = self.errors
-        ruled_out = min(1.0, self.limit + max(self.limit, TOLERANCE_FLOOR))
-        return (
-            self.keeps() and tails.log_binomial_lower(errors.failed, errors.requests, ruled_out) <= log_alpha
-        )
+        tail = tails.log_binomial_lower(errors.failed, errors.requests, self.ruled_out)
+        return self.keeps() and tail <= log_alpha
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ def _look_to_pass(
 def _verdict(question: Question, gate: Gate, plan: Plan, memory: GateMemory, now: datetime) -> GateVerdict:
     candidate, control = question.counts
     low, high = _last_fail_level(plan, memory), log_alpha(plan.pass_alpha, max(0, memory.pass_looks - 1))
-    spared = gate.veto and memory.absorbed is Outcome.PASS
+    passed = memory.absorbed is Outcome.PASS
+    unproven = passed and gate.veto and not question.passes(Level.PROVEN, high)
     figures = question.figures(low, high)
     decided = memory.absorbed is not Outcome.INCONCLUSIVE
     return GateVerdict(
@@ -126,7 +127,8 @@ def _verdict(question: Question, gate: Gate, plan: Plan, memory: GateMemory, now
         candidate=candidate,
         control_requests=control or 0,
         next_look=next_look(floor_of(gate.quantile), memory.fail_at),
-        unproven=spared and not question.passes(Level.PROVEN, high),
+        ruled_out=question.ruled_out(plan.require) if passed and not unproven else None,
+        unproven=unproven,
     )
 
 

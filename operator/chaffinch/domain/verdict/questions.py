@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chaffinch.domain.evidence import ArmEvidence, LatencyMetric
-from chaffinch.domain.grid import shift_of
+from chaffinch.domain.grid import GROWTH, shift_of
 from chaffinch.domain.verdict.counts import Latencies
 from chaffinch.domain.verdict.errors import Errors, Increase, ShareTest
-from chaffinch.domain.verdict.latency import Comparison, LimitTest
+from chaffinch.domain.verdict.latency import PASS_UP_TO, Comparison, LimitTest
 from chaffinch.domain.verdict.types import Gate, Kind, Level
 
 HARM_SHIFT = 16
@@ -54,6 +54,10 @@ class Question(Protocol):
 
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether the canary is proven good enough for a level."""
+        ...
+
+    def ruled_out(self, level: Level) -> float | None:
+        """Return what passing rules out, in the limit's unit; None if it is not held against the limit."""
         ...
 
     def is_shared(self, log_alpha: float) -> bool:
@@ -114,8 +118,14 @@ class Regression:
 
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether a regression beyond the level's margin is ruled out."""
-        margin = self.shift + 1 if level is Level.PROVEN else max(HARM_SHIFT, self.shift + 1)
-        return self.comparison.faster(margin, log_alpha)
+        return self.comparison.faster(self._margin(level), log_alpha)
+
+    def ruled_out(self, level: Level) -> float | None:
+        """Return the ratio of the level's margin."""
+        return GROWTH ** self._margin(level)
+
+    def _margin(self, level: Level) -> int:
+        return self.shift + 1 if level is Level.PROVEN else max(HARM_SHIFT, self.shift + 1)
 
     def is_shared(self, log_alpha: float) -> bool:  # noqa: ARG002 - one interface for all kinds
         """Return False: a comparison has no limit that both arms could miss."""
@@ -152,6 +162,10 @@ class LatencyMax:
         if level is Level.PROVEN:
             return self._test(self.comparison.canary).under(log_alpha)
         return not self.comparison.control.seen or self.comparison.faster(HARM_SHIFT, log_alpha)
+
+    def ruled_out(self, level: Level) -> float | None:
+        """Return the seconds that a proof rules out; no harm is shown beside the control."""
+        return self.limit * PASS_UP_TO if level is Level.PROVEN else None
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""
@@ -193,8 +207,14 @@ class ErrorIncrease:
 
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether an increase beyond the level's margin is ruled out."""
-        margin = self.margin if level is Level.PROVEN else max(HARM_INCREASE, self.margin)
-        return self.increase.below(margin, log_alpha)
+        return self.increase.below(self._margin(level), log_alpha)
+
+    def ruled_out(self, level: Level) -> float | None:
+        """Return the level's margin."""
+        return self._margin(level)
+
+    def _margin(self, level: Level) -> float:
+        return self.margin if level is Level.PROVEN else max(HARM_INCREASE, self.margin)
 
     def is_shared(self, log_alpha: float) -> bool:  # noqa: ARG002 - one interface for all kinds
         """Return False: a comparison has no limit that both arms could miss."""
@@ -231,6 +251,10 @@ class ErrorMax:
         if level is Level.PROVEN:
             return ShareTest(self.increase.canary, self.limit).under(log_alpha)
         return not self.increase.control.requests or self.increase.below(HARM_INCREASE, log_alpha)
+
+    def ruled_out(self, level: Level) -> float | None:
+        """Return the share that a proof rules out; no harm is shown beside the control."""
+        return ShareTest(self.increase.canary, self.limit).ruled_out if level is Level.PROVEN else None
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""

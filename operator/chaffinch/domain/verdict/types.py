@@ -172,6 +172,8 @@ class GateVerdict:
         candidate: How many of the canary's requests were counted.
         control_requests: How many of the control's or baseline's.
         next_look: The count of candidate requests at which the gate is looked at next.
+        ruled_out: Of a Pass, the bound beyond the limit that it is proven to keep, in the limit's unit; None
+            where nothing was proven beside the limit: no harm to it is shown by comparing with stable.
         unproven: Whether the Pass of a veto says no more than that the limit is not proven missed.
     """
 
@@ -185,6 +187,7 @@ class GateVerdict:
     candidate: int
     control_requests: int
     next_look: int
+    ruled_out: float | None = None
     unproven: bool = False
 
 

@@ -36,7 +36,7 @@ def _subject(gate: Gate) -> str:
 
 def _figures(verdict: GateVerdict) -> str:
     low, high = (_amount(verdict.gate, bound) for bound in verdict.interval)
-    bounds = f"({low}..{high}; limit {_limit(verdict.gate)})"
+    bounds = f"({low}..{high}; limit {_limit(verdict.gate)}{_ruled_out(verdict)})"
     value = _measured(verdict.gate, verdict.value)
     if verdict.gate.kind is Kind.MAX:
         return f"{value} {bounds}"
@@ -75,6 +75,13 @@ def _limit(gate: Gate) -> str:
     if gate.kind is Kind.REGRESSION:
         return f"{GROWTH ** shift_of(gate.limit):.2f}x"
     return _amount(gate, gate.limit)
+
+
+def _ruled_out(verdict: GateVerdict) -> str:
+    if verdict.ruled_out is None:
+        return ""
+    unit = "x" if verdict.gate.kind is Kind.REGRESSION else ""
+    return f", proven below {_amount(verdict.gate, verdict.ruled_out)}{unit}"
 
 
 def _amount(gate: Gate, amount: float | None) -> str:
