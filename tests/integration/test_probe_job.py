@@ -105,7 +105,7 @@ def keep(kubectl: Kubectl, record: ProbeRecord) -> None:
     data = {
         "hashVersion": 1,
         "startupSeconds": 60,
-        "spec": {"model": {"name": "chat", "source": "chat"}},
+        "spec": {"model": {"name": "chat", "source": "chat"}, "engine": {"image": ENGINE["image"]}},
         "template": {"spec": {"containers": [ENGINE]}},
     }
     kubectl.apply(
