@@ -32,8 +32,7 @@ class AsWanted:
     """What this process has found or made as it is wanted; kept as digests, for there are many rollouts."""
 
     def __init__(self) -> None:
-        self._digests: dict[Address, bytes] = {}
-        self._versions: dict[Address, str] = {}
+        self._noted: dict[Address, tuple[bytes, str]] = {}
 
     def note(self, manifest: Manifest, live: Manifest | None = None) -> None:
         """Remember that an object is as a manifest wants it.
@@ -42,16 +41,14 @@ class AsWanted:
             manifest: What is wanted.
             live: The object, if it has exactly the fields that are wanted of it.
         """
-        address = _address(manifest)
-        self._digests[address] = _digest(manifest)
-        self._versions[address] = "" if live is None else live["metadata"].get("resourceVersion", "")
+        self._noted[_address(manifest)] = _digest(manifest), _version(live)
 
     def is_unchanged(self, manifest: Manifest, live: Manifest | None) -> bool:
         """Say whether an object is the very one that was noted for the same manifest."""
-        version = live["metadata"].get("resourceVersion") if live is not None else None
-        address = _address(manifest)
+        version = _version(live)
+        _, noted = self._noted.get(_address(manifest), (b"", ""))
         # The version first: it is a string, and a digest is taken of the whole manifest.
-        return bool(version) and self._versions.get(address) == version and self._is_noted(manifest)
+        return bool(version) and noted == version and self._is_noted(manifest)
 
     def edit(self, manifest: Manifest, live: Manifest | None) -> ForeignEdit | None:
         """Return what somebody else has done to an object, if that can be told; remember it if it is right.
@@ -69,7 +66,8 @@ class AsWanted:
         return ForeignEdit("/".join(_address(manifest)), by) if by or self._is_noted(manifest) else None
 
     def _is_noted(self, manifest: Manifest) -> bool:
-        return self._digests.get(_address(manifest)) == _digest(manifest)
+        digest, _ = self._noted.get(_address(manifest), (b"", ""))
+        return digest == _digest(manifest)
 
 
 def edits_of_route(
@@ -101,6 +99,11 @@ def of_router(manifests: Sequence[Manifest]) -> list[Manifest]:
 
 def _address(manifest: Manifest) -> Address:
     return manifest["kind"], manifest["metadata"]["name"]
+
+
+def _version(live: Manifest | None) -> str:
+    """Return the version of an object; empty of none, and of one that has none."""
+    return "" if live is None else str(live["metadata"].get("resourceVersion") or "")
 
 
 def _digest(manifest: Manifest) -> bytes:
