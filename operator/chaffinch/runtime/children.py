@@ -16,12 +16,11 @@ from chaffinch.domain.observation import ForeignEdit
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError, kind_of
 from chaffinch.runtime.foreign_edits import AsWanted
-from chaffinch.runtime.reading import controller_uid, readable_revisions
+from chaffinch.runtime.reading import Address, address_of, controller_uid, readable_revisions
 
 _CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
 _ALWAYS_READ = frozenset({Kinds.DEPLOYMENT.kind, Kinds.SERVICE.kind})
 _NEVER_VERIFIED = _CREATED_ONLY | _ALWAYS_READ
-Address = tuple[str, str]
 
 
 class Children:
@@ -157,8 +156,3 @@ def _is_foreign(found: Manifest, wanted: Manifest) -> bool:
 
 def _is_ours_as_wanted(found: Manifest, manifest: Manifest) -> bool:
     return controller_uid(found) == controller_uid(manifest) and is_as_wanted(found, manifest)
-
-
-def address_of(manifest: Manifest) -> Address:
-    """Return kind and name of an object."""
-    return manifest["kind"], manifest["metadata"]["name"]

@@ -21,8 +21,7 @@ from chaffinch.domain.router_edits import route_object
 from chaffinch.ports.cluster import Kinds, Manifest
 from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.routing.route import ROUTE_KEY
-
-Address = tuple[str, str]
+from chaffinch.runtime.reading import Address, address_of
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,62}")
 """What is shown of another client's name; it may give itself any."""
@@ -41,12 +40,12 @@ class AsWanted:
             manifest: What is wanted.
             live: The object, if it has exactly the fields that are wanted of it.
         """
-        self._noted[_address(manifest)] = _digest(manifest), _version(live)
+        self._noted[address_of(manifest)] = _digest(manifest), _version(live)
 
     def is_unchanged(self, manifest: Manifest, live: Manifest | None) -> bool:
         """Say whether an object is the very one that was noted for the same manifest."""
         version = _version(live)
-        _, noted = self._noted.get(_address(manifest), (b"", ""))
+        _, noted = self._noted.get(address_of(manifest), (b"", ""))
         # The version first: it is a string, and a digest is taken of the whole manifest.
         return bool(version) and noted == version and self._is_noted(manifest)
 
@@ -63,10 +62,10 @@ class AsWanted:
             self.note(manifest)
             return None
         by = None if live is None else _shown(others_in(live, manifest, FIELD_MANAGER))
-        return ForeignEdit("/".join(_address(manifest)), by) if by or self._is_noted(manifest) else None
+        return ForeignEdit("/".join(address_of(manifest)), by) if by or self._is_noted(manifest) else None
 
     def _is_noted(self, manifest: Manifest) -> bool:
-        digest, _ = self._noted.get(_address(manifest), (b"", ""))
+        digest, _ = self._noted.get(address_of(manifest), (b"", ""))
         return digest == _digest(manifest)
 
 
@@ -95,10 +94,6 @@ def of_router(manifests: Sequence[Manifest]) -> list[Manifest]:
         for one in manifests
         if one["kind"] == Kinds.SERVICE.kind or one["metadata"]["labels"].get(COMPONENT_LABEL) == ROUTER
     ]
-
-
-def _address(manifest: Manifest) -> Address:
-    return manifest["kind"], manifest["metadata"]["name"]
 
 
 def _version(live: Manifest | None) -> str:

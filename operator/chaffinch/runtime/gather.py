@@ -33,12 +33,13 @@ from chaffinch.ports.cluster import Cluster, ClusterError, Kind, Kinds, Manifest
 from chaffinch.ports.router import Routers
 from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.runtime.baseline_reading import BaselineReader, Comparison
-from chaffinch.runtime.children import Address, address_of
 from chaffinch.runtime.commands import command_of, waiting
 from chaffinch.runtime.foreign_edits import edits_of_route
 from chaffinch.runtime.probe_status import COMPLETE, condition_of
 from chaffinch.runtime.probe_target import UnusableProfileError, find_profile
 from chaffinch.runtime.reading import (
+    Address,
+    address_of,
     controller_uid,
     creation_refusal,
     pod_of,

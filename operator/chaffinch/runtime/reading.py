@@ -10,12 +10,15 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from chaffinch.domain.manifests.common import ENGINE
 from chaffinch.domain.names import REVISION_LABEL
 from chaffinch.domain.observation import CreationRefusal, FrozenRevision, Pod, Termination
 from chaffinch.ports.cluster import Manifest
+
+Address: TypeAlias = tuple[str, str]
+"""Kind and name of an object, within one namespace."""
 
 _LONGEST_WORD = 64
 _WORD = re.compile("[A-Za-z0-9]+")
@@ -31,6 +34,11 @@ def controller_uid(manifest: Manifest) -> str | None:
     """Return the uid of the controller that owns an object, if it has one."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((owner.get("uid") for owner in owners if owner.get("controller")), None)
+
+
+def address_of(manifest: Manifest) -> Address:
+    """Return kind and name of an object."""
+    return manifest["kind"], manifest["metadata"]["name"]
 
 
 def revision_of(manifest: Manifest) -> str:

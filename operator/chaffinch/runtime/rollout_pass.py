@@ -44,7 +44,7 @@ from chaffinch.ports.recorder import Note, Recorder, Severity
 from chaffinch.routing.envoy import router_manifests
 from chaffinch.routing.pinning import pinned
 from chaffinch.routing.settings import RouterSettings
-from chaffinch.runtime.children import Address, Children, address_of
+from chaffinch.runtime.children import Children
 from chaffinch.runtime.commands import Replies
 from chaffinch.runtime.decision import Answer, Question, comparison_of, decide
 from chaffinch.runtime.foreign_edits import of_router
@@ -53,6 +53,7 @@ from chaffinch.runtime.hub import Subject
 from chaffinch.runtime.logbook import Logbook
 from chaffinch.runtime.loop import Outcome
 from chaffinch.runtime.metrics import Metrics
+from chaffinch.runtime.reading import Address, address_of
 from chaffinch.runtime.recording import Recording
 from chaffinch.runtime.rollout_metrics import ObjectiveFigure, RolloutFigures
 from chaffinch.runtime.route_store import write_route

@@ -11,7 +11,8 @@ import pytest
 
 from chaffinch.domain.names import RolloutIdentity, child_labels, owner_reference
 from chaffinch.ports.cluster import Kinds, Manifest
-from chaffinch.runtime.children import Address, Children, address_of
+from chaffinch.runtime.children import Children
+from chaffinch.runtime.reading import Address, address_of
 from fakes.cluster import FakeCluster
 from fakes.virtual_time import LoopClock
 
