@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from chaffinch.agent.exposition import ARM, COMMON, FAMILIES
 from chaffinch.agent.own_metrics import METRICS as AGENT
-from chaffinch.domain.block_vector import own_label
+from chaffinch.domain.vector_series import own_label
 from chaffinch.meters import Description
 from chaffinch.probe.watch import Watch
 from chaffinch.runtime.metrics import Metrics

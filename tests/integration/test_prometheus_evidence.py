@@ -20,6 +20,7 @@ from chaffinch.adapters.prometheus import PrometheusEvidence
 from chaffinch.domain.block_vector import CHECKSUM, HORIZON_SECONDS, BlockVector
 from chaffinch.domain.evidence import Evidence, LatencyMetric, NoEvidence, Problem
 from chaffinch.domain.grid import OVERFLOW, bucket_of
+from chaffinch.domain.vector_series import encode
 from chaffinch.ports.evidence import EvidenceQuestion
 from localcluster import Settings
 from localcluster.programs import folder_for
@@ -59,7 +60,7 @@ class Exposition:
             self._line(agent, revision, one)
             for agent, vectors in self.agents.items()
             for revision, vector in vectors.items()
-            for one in ((s.metric, s.label, s.value, s.count) for s in vector.encode())
+            for one in ((s.metric, s.label, s.value, s.count) for s in encode(vector))
         )
 
     def _line(self, agent: str, revision: str, series: tuple[str, str, str, int]) -> str:

@@ -22,9 +22,9 @@ from chaffinch.domain.block_vector import (
     BlockVector,
     LatencyCounts,
     Outcome,
-    own_label,
 )
 from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
+from chaffinch.domain.vector_series import encode, own_label
 
 _EDGES = tuple(range(bucket_of(0.05), bucket_of(5.0)))
 """Where routers would count, for limits of some hundred milliseconds; all edges would only cost time."""
@@ -100,7 +100,7 @@ def _series(script: Script, query: str, end: float) -> list[dict[str, Any]]:
         _one(series.metric, {**common, "revision": revision}, series.value, [at, str(series.count)])
         for revision in matchers["revision"].split("|")
         if revision not in script.unheard
-        for series in script.vector(revision, block).encode()
+        for series in encode(script.vector(revision, block))
         if series.metric in names
     ]
 

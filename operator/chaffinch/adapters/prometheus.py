@@ -35,6 +35,7 @@ from chaffinch.domain.live_evidence import (
 )
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window, read_matrix
 from chaffinch.domain.scrape_index import first_scrapes, is_counted, newest_blocks, newest_scrapes
+from chaffinch.domain.vector_series import EDGES
 from chaffinch.ports.evidence import EvidenceQuestion
 
 START_WINDOW = timedelta(seconds=150)
@@ -54,6 +55,7 @@ _METRICS = (
     BLOCK_ID,
     FIRST_BLOCK_ID,
     CHECKSUM,
+    EDGES,
 )
 
 _SETTLED = timedelta(seconds=30)

@@ -19,8 +19,8 @@ from chaffinch.domain.block_vector import (
     REQUESTS,
     TTFT,
     BlockVector,
-    Series,
 )
+from chaffinch.domain.vector_series import EDGES, Series, encode
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -34,6 +34,7 @@ FAMILIES: tuple[tuple[str, str, str], ...] = (
     (TTFT, "histogram", "Seconds to the first byte of a streamed answer's body; failures are unbounded."),
     (E2E, "histogram", "Seconds to the last byte of an answer; failures are unbounded."),
     (LEFT, "histogram", "Seconds after which clients left who had not got a first byte."),
+    (EDGES, "gauge", "The edges that this vector was counted at, as indices of the grid; always 1."),
     (FIRST_BLOCK_ID, "gauge", "The block (Unix time / 10 s) before which this vector holds nothing."),
     (BLOCK_ID, "gauge", "The newest block that this vector holds."),
     (CHECKSUM, "gauge", "CRC-32 of this vector; samples that do not match it are of different scrapes."),
@@ -74,7 +75,7 @@ def _of_vectors(common: Mapping[str, str], vectors: Iterable[tuple[ArmKey, Block
     by_family: dict[str, list[str]] = {name: [] for name, _, _ in FAMILIES}
     for arm, vector in vectors:
         labels = {**common, **dict(zip(ARM, (arm.revision, str(arm.attempt)), strict=True))}
-        for series in vector.encode():
+        for series in encode(vector):
             by_family[_family_of(series)].append(_line(series, labels))
     for name, kind, text in FAMILIES:
         yield f"# HELP {name} {text}"

@@ -3,23 +3,22 @@
 A router's agent books requests in blocks of ten seconds and adds a block to its exported counters
 only when nothing more can change in it. A scrape can still mix two moments: two agents behind one
 address, two Prometheus replicas, a scrape that was cut. So the counters of one arm travel as one
-vector with a checksum over all of its series. Writer and reader share this module, and a vector
-whose checksum does not hold is no evidence.
+vector with a checksum over all of its counts. Writer and reader share this module and
+:mod:`~chaffinch.domain.vector_series`, and a vector whose checksum does not hold is no evidence.
 
 Canonical text of a vector, whose CRC-32 (zlib) is the checksum::
 
-    "<first_block>|<block>|" + ";".join("<series>=<count>" for each series in canonical order)
+    "<first_block>|<block>|" + ";".join("<series>=<count>" for each count in canonical order)
 
 Canonical order: ``requests_total`` by :class:`Outcome` in order of definition, then the TTFT
 buckets by rising edge, ``+Inf``, the TTFT count, then the same of E2E and of the ages at which
-clients left. A series is written as in the exposition, with its own label only:
+clients left. A count is named as in the exposition, with its own label only:
 ``chaffinch_router_requests_total{outcome="ok"}``.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -40,10 +39,7 @@ BLOCK_ID = "chaffinch_router_block_id"
 FIRST_BLOCK_ID = "chaffinch_router_first_block_id"
 CHECKSUM = "chaffinch_router_block_checksum"
 
-_LABELS = {REQUESTS: "outcome", **{f"{metric}_bucket": "le" for metric in (TTFT, E2E, LEFT)}}
-_LARGEST_EXACT = 2**53  # counts travel as floating-point numbers
 _MOST_FORMS = 256  # of so many pairs of edges the form of a vector is kept
-_TOO_MANY = "the vector holds series that it should not"
 
 
 class Outcome(StrEnum):
@@ -139,16 +135,6 @@ class LatencyCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """One series of a vector: metric name, its one own label (or none), and its count."""
-
-    metric: str
-    label: str
-    value: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class BlockVector:
     """Everything counted for one revision and attempt by one agent, from its first block on.
 
@@ -185,12 +171,6 @@ class BlockVector:
             count for outcome, count in zip(Outcome, self.requests, strict=True) if outcome in outcomes
         )
 
-    def series(self) -> Iterator[Series]:
-        """Yield every counted series in canonical order."""
-        names = _names(self.ttft.edges, self.e2e.edges)
-        for (metric, label, value), count in zip(names, self._counts(), strict=True):
-            yield Series(metric, label, value, count)
-
     def canonical_text(self) -> str:
         """Return the text that the checksum is made of."""
         form = _canonical_form(self.ttft.edges, self.e2e.edges)
@@ -207,15 +187,6 @@ class BlockVector:
             *chain.from_iterable((*each.counts, each.total, each.total) for each in latencies),
         )
 
-    def encode(self) -> tuple[Series, ...]:
-        """Return all series to export: the counted ones, then both block indices and the checksum."""
-        return (
-            *self.series(),
-            Series(FIRST_BLOCK_ID, "", "", self.first_block),
-            Series(BLOCK_ID, "", "", self.block),
-            Series(CHECKSUM, "", "", self.checksum()),
-        )
-
 
 def le_text(edge: int) -> str:
     """Return an edge as the text of its ``le`` label.
@@ -228,7 +199,7 @@ def le_text(edge: int) -> str:
 
 @lru_cache(maxsize=_MOST_FORMS)
 def _names(ttft: tuple[int, ...], e2e: tuple[int, ...]) -> tuple[tuple[str, str, str], ...]:
-    """Return metric, own label and its value of each counted series, in canonical order."""
+    """Return metric, own label and its value of each count, in canonical order."""
     names = [(REQUESTS, "outcome", outcome.value) for outcome in Outcome]
     for metric, edges in ((TTFT, ttft), (E2E, e2e), (LEFT, ttft)):
         names += [(f"{metric}_bucket", "le", text) for text in (*map(le_text, edges), "+Inf")]
@@ -245,88 +216,6 @@ def _canonical_form(ttft: tuple[int, ...], e2e: tuple[int, ...]) -> str:
     return "%d|%d|" + ";".join(f"{text}=%d" for text in texts)
 
 
-_EDGE_OF_LE = {le_text(edge): edge for edge in range(EDGE_COUNT)}
-
-
-def own_label(metric: str) -> str:
-    """Return the name of the label that tells apart the series of a metric in a vector; "" for none."""
-    return _LABELS.get(metric, "")
-
-
-def decode(samples: Mapping[tuple[str, str], float]) -> BlockVector:
-    """Read one vector back from the samples of one agent, revision, attempt and scrape.
-
-    Args:
-        samples: Values by (metric name, value of its own label, "" without one). All samples of the
-            vector and nothing else, as :meth:`BlockVector.encode` names them.
-
-    Raises:
-        BrokenVectorError: If a series is missing, unknown or no whole number, if the counts cannot
-            be, or if the checksum does not hold.
-    """
-    counts: dict[str, dict[str, int]] = {}
-    for (metric, label), value in samples.items():
-        counts.setdefault(metric, {})[label] = _whole(value)
-    try:
-        vector = BlockVector(
-            first_block=_pop_single(counts, FIRST_BLOCK_ID),
-            block=_pop_single(counts, BLOCK_ID),
-            requests=_pop_requests(counts),
-            ttft=_pop_latency(counts, TTFT),
-            e2e=_pop_latency(counts, E2E),
-            left=_pop_latency(counts, LEFT),
-        )
-        checksum = _pop_single(counts, CHECKSUM)
-    except KeyError as missing:
-        raise BrokenVectorError(f"the vector lacks the series {missing.args[0]}") from None
-    if counts:
-        raise BrokenVectorError(_TOO_MANY)
-    if checksum != vector.checksum():
-        raise BrokenVectorError("the vector's checksum does not hold: samples of different scrapes are mixed")
-    return vector
-
-
-def _pop_single(counts: dict[str, dict[str, int]], metric: str) -> int:
-    values = counts.pop(metric)
-    if values.keys() != {""}:
-        raise BrokenVectorError(_TOO_MANY)
-    return values[""]
-
-
-def _pop_requests(counts: dict[str, dict[str, int]]) -> tuple[int, ...]:
-    values = counts.pop(REQUESTS)
-    if len(values) > len(Outcome):
-        raise BrokenVectorError(_TOO_MANY)
-    return tuple(values[outcome.value] for outcome in Outcome)
-
-
-def _pop_latency(vector: dict[str, dict[str, int]], metric: str) -> LatencyCounts:
-    total, buckets = _pop_single(vector, f"{metric}_count"), vector.pop(f"{metric}_bucket")
-    if buckets.pop("+Inf") != total:
-        raise BrokenVectorError("a latency's last bucket must hold all of its counts")
-    try:
-        rising = sorted([(_EDGE_OF_LE[text], count) for text, count in buckets.items()])
-    except KeyError:
-        raise BrokenVectorError("a latency has an edge that is not on the grid") from None
-    edges, counts = tuple([edge for edge, _ in rising]), tuple([count for _, count in rising])
-    return LatencyCounts(_one_of_each(edges), counts, total)
-
-
-@lru_cache(maxsize=_MOST_FORMS)
-def _one_of_each(edges: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the first of all equal edges: hundreds of vectors are kept, and nearly all have the same."""
-    return edges
-
-
 def _rises(numbers: tuple[int, ...]) -> bool:
     """Tell whether no number is less than the one before it."""
     return sorted(numbers) == list(numbers)
-
-
-def _whole(value: float) -> int:
-    if type(value) is int and 0 <= value <= _LARGEST_EXACT:
-        return value
-    # NaN fails the comparison; infinities fail the bound.
-    if not 0 <= value <= _LARGEST_EXACT or value != int(value):
-        raise BrokenVectorError("a count must be a finite whole number of 0 or more")
-    return int(value)

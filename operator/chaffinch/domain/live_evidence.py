@@ -29,12 +29,11 @@ from chaffinch.domain.block_vector import (
     BlockVector,
     BrokenVectorError,
     LatencyCounts,
-    decode,
-    own_label,
 )
 from chaffinch.domain.evidence import ArmEvidence, Evidence, LatencyMetric, Problem
 from chaffinch.domain.grid import EDGES_SECONDS
 from chaffinch.domain.prometheus_reply import CountSeries, UnusableReplyError, Window
+from chaffinch.domain.vector_series import decode, own_label
 
 _NEWEST = 2
 _HORIZON = bisect_right(EDGES_SECONDS, HORIZON_SECONDS)
@@ -49,7 +48,7 @@ Scrapes = Mapping[int, Snapshot]
 """The whole snapshots of one agent by time of scrape, in Unix milliseconds."""
 
 Samples = dict[tuple[str, str], float]
-"""What was scraped of one vector, as :func:`chaffinch.domain.block_vector.decode` takes it."""
+"""What was scraped of one vector, as :func:`chaffinch.domain.vector_series.decode` takes it."""
 
 
 @dataclass(frozen=True, slots=True)

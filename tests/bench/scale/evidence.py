@@ -9,22 +9,31 @@ only its labels are filled in for each question.
 from __future__ import annotations
 
 import json
+import math
 import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 from aiohttp import web
 
 from chaffinch.agent.blocks import SETTLE_SECONDS
 from chaffinch.domain.block_vector import BLOCK_SECONDS, BlockVector, LatencyCounts, Outcome
-from chaffinch.domain.grid import BUCKET_COUNT, bucket_of
+from chaffinch.domain.grid import BUCKET_COUNT, EDGES_SECONDS, GROWTH, bucket_of
+from chaffinch.domain.vector_series import encode
 
 SCRAPE_SECONDS = 15
 AGENTS = ("router-1", "router-2")
 REQUESTS_PER_BLOCK = 500
-LATENCY_SECONDS = 0.2
+SPREAD = 0.5
+"""The standard deviation of a latency's logarithm: of thousands the slowest takes five times the median."""
+TTFT_SECONDS = 0.2
+E2E_SECONDS = 4.0
+"""Medians."""
+
+_FARTHEST = 3.5  # standard deviations
 
 _MOST_RENDERED = (
     4 * SCRAPE_SECONDS
@@ -52,17 +61,30 @@ class Routers:
     def vector(self, at: float) -> BlockVector:
         """Return what one router exports of one arm at a time."""
         block = int((at - SETTLE_SECONDS) // BLOCK_SECONDS) - 1
-        count = max(0, block - self.first_block + 1) * REQUESTS_PER_BLOCK
-        buckets = [0] * BUCKET_COUNT
-        buckets[bucket_of(LATENCY_SECONDS)] = count
+        blocks = max(0, block - self.first_block + 1)
+        ttft, e2e = (
+            [blocks * count for count in of_a_block(median)] for median in (TTFT_SECONDS, E2E_SECONDS)
+        )
         return BlockVector(
             self.first_block,
             max(block, self.first_block - 1),
-            tuple(count if outcome is Outcome.OK else 0 for outcome in Outcome),
-            LatencyCounts.of(buckets, self.ttft),
-            LatencyCounts.of(buckets, self.e2e),
+            tuple(sum(e2e) if outcome is Outcome.OK else 0 for outcome in Outcome),
+            LatencyCounts.of(ttft, self.ttft),
+            LatencyCounts.of(e2e, self.e2e),
             LatencyCounts.of([0] * BUCKET_COUNT, self.ttft),
         )
+
+
+@lru_cache
+def of_a_block(median: float) -> tuple[int, ...]:
+    """Return one block's latencies: a count per bucket of the grid, of which none within reach is empty."""
+    farthest, sigmas = _FARTHEST * SPREAD, math.log(GROWTH) / SPREAD
+    density = NormalDist().pdf
+    counts = [0] * BUCKET_COUNT
+    for bucket in range(bucket_of(median * math.exp(-farthest)), bucket_of(median * math.exp(farthest))):
+        away = math.log(EDGES_SECONDS[bucket] / median) / SPREAD
+        counts[bucket] = max(1, round(REQUESTS_PER_BLOCK * sigmas * density(away)))
+    return tuple(counts)
 
 
 class Prometheus:
@@ -99,7 +121,7 @@ class Prometheus:
 
     def _rendered(self, names: Sequence[str], scrapes: Sequence[int]) -> str:
         """Return the series of one arm, without their brackets; its own labels are left to be filled in."""
-        vectors = [self._routers.vector(at).encode() for at in scrapes]
+        vectors = [list(encode(self._routers.vector(at))) for at in scrapes]
         series = []
         for agent in AGENTS:
             for same in zip(*vectors, strict=True):

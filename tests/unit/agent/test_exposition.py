@@ -4,7 +4,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from chaffinch.agent.blocks import ArmKey
 from chaffinch.agent.exposition import Own, exposition
-from chaffinch.domain.block_vector import BlockVector, LatencyCounts, decode, own_label
+from chaffinch.domain.block_vector import BlockVector, LatencyCounts
+from chaffinch.domain.vector_series import decode, own_label
 
 COMMON = {"rollout_namespace": "llm", "rollout": "chat", "rollout_uid": "u-1", "agent": "chat-router-0-s1"}
 VECTORS = {

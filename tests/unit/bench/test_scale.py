@@ -18,7 +18,7 @@ from prometheus_client import generate_latest
 from bench.scale import __main__ as scale
 from bench.scale.audit import AuditTail, but_leases
 from bench.scale.controller import Usage
-from bench.scale.evidence import REQUESTS_PER_BLOCK, Prometheus, Routers
+from bench.scale.evidence import E2E_SECONDS, Prometheus, Routers, of_a_block
 from bench.scale.figures import Row, Scrape, Span, table
 from bench.scale.measurement import AuditedCalls
 from chaffinch.adapters.prometheus import PrometheusEvidence
@@ -148,8 +148,8 @@ async def test_the_operators_own_reader_finds_evidence_that_grows_with_every_scr
         counted.append((evidence.candidate.requests, evidence.control.requests, evidence.candidate.errors))
     await source.aclose()
     await runner.cleanup()
-    blocks = 2 * REQUESTS_PER_BLOCK  # two routers
-    assert counted == [(4 * blocks, 4 * blocks, 0), (10 * blocks, 10 * blocks, 0)]
+    block = 2 * sum(of_a_block(E2E_SECONDS))  # two routers
+    assert counted == [(4 * block, 4 * block, 0), (10 * block, 10 * block, 0)]
 
 
 def test_a_measurement_that_is_asked_to_end_ends_what_it_started(monkeypatch: pytest.MonkeyPatch) -> None:

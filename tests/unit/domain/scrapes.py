@@ -8,6 +8,7 @@ from typing import Any
 
 from chaffinch.domain.block_vector import BlockVector, LatencyCounts, Outcome
 from chaffinch.domain.grid import BUCKET_COUNT
+from chaffinch.domain.vector_series import encode
 
 EDGES = (200, 202, 204, 206, 260)
 CANDIDATE, STABLE = "0a1b2c3d", "9f8e7d6c"
@@ -58,7 +59,7 @@ class Scrapes:
 
     def add(self, agent: str, at: float, vectors: Mapping[str, BlockVector], **labels: str) -> Scrapes:
         for revision, one in vectors.items():
-            for series in one.encode():
+            for series in encode(one):
                 own = {series.label: series.value} if series.label else {}
                 names = {"__name__": series.metric, "revision": revision, "agent": agent, **own, **labels}
                 self.series.setdefault(frozenset(names.items()), []).append([at, str(series.count)])
