@@ -93,7 +93,7 @@ def desired(
         workloads=(*deployments, *_load_probes(state, seen)),
         route=route_order(spec, state, seen),
         scale_downs=scale_downs(state, seen, now, timing),
-        deletions=_deletions(state, seen, now, timing),
+        deletions=deletions(state, seen, now, timing),
     )
 
 
@@ -161,9 +161,10 @@ def scale_downs(
     )
 
 
-def _deletions(
+def deletions(
     state: RolloutState, seen: Observation, now: datetime, timing: Timing
 ) -> tuple[ObjectReference, ...]:
+    """Return what goes: warm-ups of no attempt, revisions that cannot be scaled down, and old history."""
     warm_ups = [
         probe.name for probe in seen.probes if state.candidate is None and is_warm_up_name(probe.name)
     ]

@@ -17,7 +17,7 @@ from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain import machine
 from chaffinch.domain.attempt_spec import spec_of_attempt
-from chaffinch.domain.desired import scale_downs
+from chaffinch.domain.desired import ObjectReference, deletions, scale_downs
 from chaffinch.domain.draining import left_over
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
@@ -167,10 +167,12 @@ class RolloutPass:
         message = f"The rollout's spec breaks a rule ({broken}): mend it, then create another command."
         others = [body for uid, body in gathered.commands.items() if last is None or uid != last.uid]
         await self._replies.refuse(others, CommandReason.INVALID_SPEC, message, now)
-        leaving = state.stable is not None and bool(left_over(state, seen))
-        if leaving:
-            await self._children.make(scale_downs(state, seen, now, timing), gathered.live)
-        return Outcome(self._replies.again_in(timing.active if leaving else timing.stalled, timing.active))
+        if state.stable is None:
+            return Outcome(self._replies.again_in(timing.stalled, timing.active))
+        going = deletions(state, seen, now, timing)
+        await self._let_go(gathered, gathered.live, scale_downs(state, seen, now, timing), going)
+        pace = timing.active if left_over(state, seen) else timing.stalled
+        return Outcome(self._replies.again_in(pace, timing.active))
 
     async def _work(self, body: Manifest, question: Question, gathered: Gathered) -> _Work:
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)
@@ -253,10 +255,20 @@ class RolloutPass:
         return replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
 
     async def _clean_up(self, work: _Work, live: Mapping[Address, Manifest]) -> None:
-        wanted, rollout = work.answer.wanted, work.seen.rollout
-        await self._children.make(wanted.scale_downs, {**work.gathered.live, **live})
-        await self._children.delete(wanted.deletions, rollout.namespace, rollout.uid)
-        for probe in work.gathered.outdated:
+        wanted, known = work.answer.wanted, {**work.gathered.live, **live}
+        await self._let_go(work.gathered, known, wanted.scale_downs, wanted.deletions)
+
+    async def _let_go(
+        self,
+        gathered: Gathered,
+        live: Mapping[Address, Manifest],
+        scaled: Sequence[Manifest],
+        deleted: Sequence[ObjectReference],
+    ) -> None:
+        rollout = gathered.seen.rollout
+        await self._children.make(scaled, live)
+        await self._children.delete(deleted, rollout.namespace, rollout.uid)
+        for probe in gathered.outdated:
             name, uid = probe["metadata"]["name"], probe["metadata"]["uid"]
             await self._world.cluster.delete(Kinds.PROBE, rollout.namespace, name, uid)
 

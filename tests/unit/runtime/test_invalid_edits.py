@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from chaffinch.ports.cluster import Kinds, UnavailableError
 from chaffinch.runtime.loop import Outcome
 from fakes.commands import answer_to, command
 from fakes.virtual_time import run
-from fakes.world import NAME, NAMESPACE, rollout
+from fakes.world import NAME, NAMESPACE, Shop, rollout
 from unit.runtime.shops import V2, at_canary, healthy, until
 
 SOON, IDLE = 5, 60
@@ -92,6 +95,50 @@ def test_what_an_attempt_began_with_is_not_made_up_when_it_is_gone() -> None:
         assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
         assert shop.message("Stalled").endswith("Nothing is changed until that is mended.")
         assert shop.weights == weights
+
+    run(story())
+
+
+def size(shop: Shop, revision: str) -> int | None:
+    """Return how many pods a revision's Deployment asks for; None if it has none."""
+    found = shop.cluster.objects.get(("Deployment", NAMESPACE, f"{NAME}-{revision}"))
+    return None if found is None else int(found["spec"]["replicas"])
+
+
+def scaled_up(shop: Shop, revision: str) -> None:
+    found = shop.cluster.read(Kinds.DEPLOYMENT, NAMESPACE, f"{NAME}-{revision}")
+    shop.cluster.put({**found, "spec": {**found["spec"], "replicas": 1}})
+
+
+def readable(_: dict[str, Any]) -> None:
+    pass
+
+
+def unreadable(frozen: dict[str, Any]) -> None:
+    frozen["data"] = {"template": "none of ours"}
+
+
+@pytest.mark.parametrize(
+    ("change", "want"), [(readable, 0), (unreadable, None)], ids=["scaled down", "deleted"]
+)
+def test_what_is_out_goes_while_the_spec_breaks_a_rule_and_then_it_is_seldom_looked_at(
+    change: Callable[[dict[str, Any]], None], want: int | None
+) -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        first, second = shop.status["stable"]["revision"], shop.status["candidate"]["revision"]
+        shop.cluster.put(command("stop", revision=second))
+        await until(shop, lambda: "rollout" not in shop.status and size(shop, second) == 0)
+        scaled_up(shop, second)
+        change(shop.cluster.read(Kinds.CONTROLLER_REVISION, NAMESPACE, f"{NAME}-{second}"))
+        shop.apply(rollout(replicas=0))
+        assert await shop.look() == Outcome(SOON)
+        assert size(shop, second) == want
+        assert (second in shop.revisions) == (want is not None)
+        assert size(shop, first) == rollout()["spec"]["replicas"]
+        before = shop.cluster.writes()
+        assert await shop.look() == Outcome(IDLE)
+        assert shop.cluster.writes() == before
 
     run(story())
 
