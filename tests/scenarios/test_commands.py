@@ -44,7 +44,7 @@ def test_an_abort_takes_the_candidate_out_and_keeps_it_out(step: str) -> None:
     assert (last.outcome, last.cause, last.message) == (Outcome.ROLLED_BACK, "Aborted", "aborted by ann")
     assert operator.state.failed == ()
     assert operator.condition("Stalled") == ("True", "RolledBack")
-    assert operator.message("Stalled").endswith("or kubectl chaffinch retry chat.")
+    assert operator.message("Stalled").endswith("or kubectl chaffinch retry chat -n llm.")
     operator.run(600)
     assert operator.state.attempts == 2
     assert_quiet(operator)
@@ -114,7 +114,8 @@ def test_a_fix_is_promoted_though_stable_is_dead() -> None:
     operator.run(60, until=in_stage(RolloutStage.STEPPING))
     operator.run(10)
     assert operator.condition("Stalled") == ("True", "NoReadyEndpoint")
-    assert operator.message("Stalled").endswith("if none ever can be, kubectl chaffinch promote chat.")
+    promote = "kubectl chaffinch promote chat -n llm"
+    assert operator.message("Stalled").endswith(f"if none ever can be, {promote}.")
     assert answered(operator, "Promote") == "Accepted/Done"
     operator.run(120, until=healthy)
 
@@ -321,7 +322,8 @@ def test_a_load_that_came_to_nothing_is_run_again_when_a_person_says_so() -> Non
     operator.run(120, until=at_step("probe"))
     operator.world.probes_fail = True
     operator.run(600, until=lambda op: op.condition("Stalled") == ("True", "ProbeFailed"))
-    assert operator.message("Stalled").endswith("look into the LoadProbe, then kubectl chaffinch retry chat.")
+    retry = "kubectl chaffinch retry chat -n llm"
+    assert operator.message("Stalled").endswith(f"look into the LoadProbe, then {retry}.")
     operator.world.probes_fail = False
     assert answered(operator, "Retry") == "Accepted/Done"
     operator.run(900, until=healthy)

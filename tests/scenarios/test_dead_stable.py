@@ -24,7 +24,7 @@ def revive_stable(operator: Operator) -> None:
 def assert_a_person_is_told(operator: Operator) -> None:
     assert operator.condition("Stalled") == ("True", "NoReadyEndpoint")
     assert operator.message("Stalled").endswith(
-        f"Do: get a pod of {STABLE} ready; if none ever can be, kubectl chaffinch promote chat."
+        f"Do: get a pod of {STABLE} ready; if none ever can be, kubectl chaffinch promote chat -n llm."
     )
 
 

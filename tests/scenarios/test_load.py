@@ -67,7 +67,8 @@ def assert_held_for_good(operator: Operator, words: str) -> None:
     assert operator.state.hold.reason == "ProbeFailed"
     assert words in operator.state.hold.message
     assert operator.condition("Stalled") == ("True", "ProbeFailed")
-    assert operator.message("Stalled").endswith("look into the LoadProbe, then kubectl chaffinch retry chat.")
+    retry = "kubectl chaffinch retry chat -n llm"
+    assert operator.message("Stalled").endswith(f"look into the LoadProbe, then {retry}.")
     before = operator.writes
     operator.run(600)
     assert operator.writes == before

@@ -68,7 +68,7 @@ def test_who_changes_it_again_and_again_is_met_five_times_and_then_a_person_is_a
     told = f"{name} is changed by gitops again and again; it was put back {MOST} times"
     assert warnings(operator) == [told]
     assert told in operator.message("Stalled")
-    assert "kubectl chaffinch retry chat" in operator.message("Stalled")
+    assert "kubectl chaffinch retry chat -n llm" in operator.message("Stalled")
     operator.run(14 * 60)
     assert operator.world.put_back == {name: MOST}
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from chaffinch.api.v1alpha1.command_line import command_line
+
 
 class Ending(IntEnum):
     """An exit code with its meaning and its remedy, a sentence or two each."""
@@ -63,15 +65,15 @@ class ProbeExit(Ending):
     FAILED = (
         1,
         "The run failed, and there is no result.",
-        "Read the last lines of its log, then `kubectl chaffinch retry NAME`, or create the LoadProbe anew.",
+        f"Read the last lines of its log, then `{command_line('retry')}`, or create the LoadProbe anew.",
     )
     USAGE = (
         2,
         "Its plan makes no sense.",
-        "Look whether operator and probe have the same image: `kubectl get job -o wide`.",
+        "Look whether operator and probe have the same image: `kubectl get job -n NS -o wide`.",
     )
     TERMINATED = (
         143,
         "SIGTERM: its pod was deleted while it ran, and there is no result.",
-        "`kubectl chaffinch retry NAME`, or create the LoadProbe anew; the Job never tries again.",
+        f"`{command_line('retry')}`, or create the LoadProbe anew; the Job never tries again.",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from chaffinch.api.exits import AgentExit, Ending, OperatorExit, ProbeExit
+from chaffinch.api.v1alpha1.command_line import command_line
 from chaffinch.api.v1alpha1.reasons import CommandReason, Reason, StartReason
 from chaffinch.api.v1alpha1.remedies import COMMAND_REMEDIES, QUIET, START_REMEDIES, remedy_of
 
@@ -12,8 +13,8 @@ _INTRODUCTION = """\
 # Runbook
 
 Every condition, Event and alert gives a reason in one word, and so does an operator that does not start. Look
-it up here. NAME is the rollout; add `--namespace`. The message of the condition has the figures and the
-names; `kubectl chaffinch explain NAME` puts all of it together. [Answers to commands](#answers-to-commands)
+it up here. NAME is the rollout, NS its namespace. The message of the condition has the figures and the
+names; `{explain}` puts all of it together. [Answers to commands](#answers-to-commands)
 and [exit codes](#exit-codes) are at the end; those of the command line are in
 [`reference-cli.md`](reference-cli.md#exit-codes).
 
@@ -33,7 +34,8 @@ def runbook() -> str:
     entries = (
         f"## {word}\n\n{meaning}\n\nWhat to do: {remedy}\n" for word, meaning, remedy in sorted(_entries())
     )
-    return "\n".join([_INTRODUCTION.format(quiet=quiet), *entries, _answers(), _exits()])
+    introduction = _INTRODUCTION.format(quiet=quiet, explain=command_line("explain"))
+    return "\n".join([introduction, *entries, _answers(), _exits()])
 
 
 def _entries() -> Iterator[tuple[str, str, str]]:

@@ -14,12 +14,22 @@ from chaffinch.domain.observation import Observation
 from chaffinch.domain.state import Candidate, PodStorm, RolloutState, RouterEdits
 
 LONGEST = 512
+_LEAST = 80
+"""How much of a message that is too long is left for where traffic is, which it begins with."""
 DO_NOTHING = "Do: nothing."
 
 
 def sentences(*parts: str) -> str:
-    """Join the parts of a message, each a sentence or empty, and cut it to the length of a condition's."""
-    return clip(" ".join(part if part.endswith(".") else f"{part}." for part in parts if part), LONGEST)
+    """Join the parts of a message, each a sentence or empty, and cut it to the length of a condition's.
+
+    The last part, which says what to do, is kept whole where that leaves the others room.
+    """
+    told = [part if part.endswith(".") else f"{part}." for part in parts if part]
+    text = " ".join(told)
+    if len(text) <= LONGEST:
+        return text
+    room = LONGEST - len(told[-1]) - 1
+    return clip(text, LONGEST) if room < _LEAST else f"{clip(' '.join(told[:-1]), room)} {told[-1]}"
 
 
 def clip(text: str, longest: int = 300) -> str:

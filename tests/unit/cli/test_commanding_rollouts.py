@@ -87,8 +87,8 @@ def test_without_an_answer_in_time_it_says_how_to_look_and_how_to_take_it_back(
 ) -> None:
     assert main(["pause", "chat", "--timeout=0"]) == Exit.TIMEOUT
     told = capsys.readouterr().err
-    assert "kubectl get rolloutcommand chat-pause-x7k2p" in told
-    assert "kubectl delete rolloutcommand chat-pause-x7k2p" in told
+    assert "kubectl get rolloutcommand chat-pause-x7k2p -n llm\n" in told
+    assert "kubectl delete rolloutcommand chat-pause-x7k2p -n llm\n" in told
     assert _made(cluster, "pause")["action"] == "Pause"
 
 

@@ -143,7 +143,7 @@ def test_explain_says_what_a_rolled_back_revision_needs(
     told = [(each["about"], each["text"]) for each in json.loads(capsys.readouterr().out)]
     assert ("users", "Users are served (StableServing).") in told
     assert ("ObjectiveFailed", "The new revision was shown to miss an objective.") in told
-    assert told[-1] == ("you can", "kubectl chaffinch retry chat: try the revision of the spec again")
+    assert told[-1] == ("you can", "kubectl chaffinch retry chat -n llm: try the revision of the spec again")
 
 
 def test_explain_says_what_ends_a_fight_for_the_router(
@@ -156,8 +156,11 @@ def test_explain_says_what_ends_a_fight_for_the_router(
     assert main(["explain", "chat", "-o", "json"]) == Exit.OK
     told = [(each["about"], each["text"]) for each in json.loads(capsys.readouterr().out)]
     assert ("now", text) in told
-    retry = "kubectl chaffinch retry chat: put back the router's objects, nobody else writes them by now"
-    assert told[-1] == ("you can", retry)
+    retry = "kubectl chaffinch retry chat -n llm"
+    assert told[-2][1].endswith("Until then check where users are: `kubectl chaffinch get chat -n llm`.")
+    assert told[-1] == (
+        "you can", f"{retry}: put back the router's objects, nobody else writes them by now"
+    )  # fmt: skip
 
 
 def test_explain_names_the_step_that_waits_for_approval(
@@ -167,7 +170,7 @@ def test_explain_names_the_step_that_waits_for_approval(
     body["status"]["conditions"][2] = condition("Reconciling", "True", "AwaitingApproval", "It waits.")
     objects.put(ROLLOUTS, body)
     assert main(["explain", "chat"]) == Exit.OK
-    assert "kubectl chaffinch approve chat --step canary-20" in capsys.readouterr().out
+    assert "kubectl chaffinch approve chat -n llm --step canary-20" in capsys.readouterr().out
 
 
 def test_watch_ends_at_once_when_nothing_moves(objects: Objects, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.state import COMMANDED, Pause
 from chaffinch.domain.verdict import EvidenceReason
+from chaffinch.domain.wording import sentences
 from unit.domain.revisions import edited
 from unit.domain.states import (
     AT_CANARY,
@@ -45,7 +46,7 @@ def test_a_rollback_says_where_traffic_is_why_and_what_to_do() -> None:
     assert next(c.message for c in found if c.type == "Stalled") == (
         f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: ttft p95 1.29x stable."
         " Not retried by itself. Do: change the spec, or set it back to the stable revision's;"
-        " or kubectl chaffinch retry chat."
+        " or kubectl chaffinch retry chat -n llm."
     )
 
 
@@ -58,7 +59,7 @@ def test_a_revision_that_found_no_room_is_said_to_be_tried_again() -> None:
     assert next(c.message for c in found if c.type == "Stalled") == (
         f"100% on {OLD} (4 pods). {NEW} was rolled back at 14:07:31Z: no node has room for its pods."
         " Tried again by itself at 14:17:31Z. Do: see that its pods find room and stay,"
-        " or kubectl chaffinch retry chat."
+        " or kubectl chaffinch retry chat -n llm."
     )
 
 
@@ -74,9 +75,29 @@ def test_a_pause_says_why_and_how_it_ends(paused: str, want: str) -> None:
     found = conditions_of(View(SPEC, state, SEEN, None, NOW), (), 3)
     assert next(c.message for c in found if c.type == "Reconciling") == (
         f"Step 2/5 canary-5: 5% on {NEW} (1 pod), 95% on {OLD} (4 pods)."
-        f" Paused since 14:07:31Z: {want}. Do: kubectl chaffinch resume chat,"
-        " or kubectl chaffinch promote chat, or kubectl chaffinch abort chat."
+        f" Paused since 14:07:31Z: {want}. Do: kubectl chaffinch resume chat -n llm,"
+        " or kubectl chaffinch promote chat -n llm, or kubectl chaffinch abort chat -n llm."
     )
+
+
+def test_what_to_do_is_not_cut_however_long_names_and_reasons_are() -> None:
+    rollout = replace(SEEN.rollout, name="n" * 40, namespace="s" * 63)
+    state = replace(STEPPING, candidate=replace(AT_CANARY, paused=Pause(NOW, COMMANDED, None, "why " * 99)))
+    found = conditions_of(View(SPEC, state, replace(SEEN, rollout=rollout), None, NOW), (), 3)
+    message = next(c.message for c in found if c.type == "Reconciling")
+    this = f"{rollout.name} -n {rollout.namespace}"
+    assert len(message) <= 512
+    assert message.startswith(f"Step 2/5 canary-5: 5% on {NEW} (1 pod), 95% on {OLD} (4 pods).")
+    assert message.endswith(
+        f"… Do: kubectl chaffinch resume {this}, or kubectl chaffinch promote {this},"
+        f" or kubectl chaffinch abort {this}."
+    )
+
+
+def test_a_last_sentence_that_leaves_no_room_for_another_is_cut_itself() -> None:
+    told = sentences("100% on 58be2aaa", "x" * 500)
+    assert told == f"100% on 58be2aaa. {'x' * 493}…"
+    assert len(told) == 512
 
 
 def test_an_approval_step_says_what_is_known_and_how_it_is_approved() -> None:
@@ -84,7 +105,7 @@ def test_an_approval_step_says_what_is_known_and_how_it_is_approved() -> None:
     assert next(c.message for c in found if c.type == "Reconciling") == (
         f"Step 3/6 sign-off: 5% on {NEW} (1 pod), 95% on {OLD} (4 pods). sign-off waits for approval."
         " ttft p95 1.02x stable, n 2310/9240: undecided. Next: canary-one-pod on approval."
-        " Do: kubectl chaffinch approve chat --step sign-off, or kubectl chaffinch abort chat."
+        " Do: kubectl chaffinch approve chat -n llm --step sign-off, or kubectl chaffinch abort chat -n llm."
     )
 
 
@@ -92,7 +113,7 @@ def test_a_step_without_evidence_says_what_a_person_can_do() -> None:
     found = conditions_of(View(SPEC, OVERDUE, SEEN, None, NOW), (), 3)
     assert next(c.message for c in found if c.type == "Stalled").endswith(
         " no block has matured. Goes on by itself when that ends. Do: look into it,"
-        " or kubectl chaffinch promote chat, or kubectl chaffinch abort chat."
+        " or kubectl chaffinch promote chat -n llm, or kubectl chaffinch abort chat -n llm."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from chaffinch.api.v1alpha1.command_line import command_line
 from chaffinch.api.v1alpha1.reasons import CommandReason, Reason, StartReason
 
 QUIET = frozenset(
@@ -24,14 +25,14 @@ QUIET = frozenset(
 
 REMEDIES: Mapping[Reason, str] = {
     Reason.STABLE_UNDERSIZED: (
-        "Look why pods of the stable revision are missing: `kubectl get pods -l "
+        "Look why pods of the stable revision are missing: `kubectl get pods -n NS -l "
         "chaffinch.dev/rollout=NAME`, then their events. Users are served by the rest; a canary step "
         "waits until all are back."
     ),
     Reason.NO_READY_ENDPOINT: (
         "Users get errors. Look at the pods of the stable revision and their logs, and get one Ready. "
         "If none ever can be, change the spec to a version that works; when its pods are warm, "
-        "`kubectl chaffinch promote NAME` puts it in their place."
+        f"`{command_line('promote')}` puts it in their place."
     ),
     Reason.ROUTER_UNAVAILABLE: (
         "Users get errors. Look at the pods of the Deployment `NAME-router`: their events, the logs "
@@ -39,8 +40,8 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.NOT_DEPLOYED: "Wait for the first pods; the condition Promoted says what keeps them.",
     Reason.ROLLED_BACK: (
-        "Users are on the revision before. Read the message and `kubectl chaffinch report NAME`; then "
-        "change the spec, or set it back, or `kubectl chaffinch retry NAME` if the cause is gone."
+        f"Users are on the revision before. Read the message and `{command_line('report')}`; then "
+        f"change the spec, or set it back, or `{command_line('retry')}` if the cause is gone."
     ),
     Reason.INVALID_SPEC: (
         "Mend the field that the message names and apply the spec again. An attempt that runs goes on "
@@ -56,13 +57,13 @@ REMEDIES: Mapping[Reason, str] = {
         "deadline a person is asked."
     ),
     Reason.PAUSED: (
-        "`kubectl chaffinch resume NAME` to go on, `promote NAME` to let the canary take over, `abort "
-        "NAME` to roll it back."
+        f"`{command_line('resume')}` to go on, `{command_line('promote')}` to let the canary take over, "
+        f"`{command_line('abort')}` to roll it back."
     ),
-    Reason.COMMANDED: "`kubectl chaffinch resume NAME` to go on, when whoever paused it agrees.",
+    Reason.COMMANDED: f"`{command_line('resume')}` to go on, when whoever paused it agrees.",
     Reason.AWAITING_APPROVAL: (
-        "Look at the figures (`kubectl chaffinch get NAME`), then `kubectl chaffinch approve NAME`, "
-        "or `abort NAME`."
+        f"Look at the figures (`{command_line('get')}`), then `{command_line('approve')}`, "
+        f"or `{command_line('abort')}`."
     ),
     Reason.SCALING: "Nothing, unless it lasts: then look at the events of the pods.",
     Reason.STATUS_LOST: (
@@ -74,13 +75,13 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.ROUTE_FIGHT: (
         "Stop whoever writes the object that the message names: a GitOps tool that has it in its "
-        "repository, an autoscaler, a script (`kubectl get OBJECT -o yaml --show-managed-fields` tells "
-        "when). Then `kubectl chaffinch retry NAME`; without that it is put back once after 15 minutes, "
+        "repository, an autoscaler, a script (`kubectl get OBJECT -n NS -o yaml --show-managed-fields` "
+        f"tells when). Then `{command_line('retry')}`; without that it is put back once after 15 minutes, "
         "and the rollout goes on when it has been left alone for another 15. Until then check where users "
-        "are: `kubectl chaffinch get NAME`."
+        f"are: `{command_line('get')}`."
     ),
     Reason.REVISION_PREVIOUSLY_FAILED: (
-        "Change the spec, or `kubectl chaffinch retry NAME` if the cause was not in the revision."
+        f"Change the spec, or `{command_line('retry')}` if the cause was not in the revision."
     ),
     Reason.ADMISSION_DENIED: (
         "Read which policy or webhook refused the object, and change the spec or the policy. It is "
@@ -99,10 +100,10 @@ REMEDIES: Mapping[Reason, str] = {
     Reason.OBJECTIVE_FAILED: (
         "Read the objective, its value and its limit in the message and the report, and mend the "
         "version. The revision is not tried again by itself. In a bake stable has no traffic to compare "
-        "with: look whether the machines were overloaded, then `kubectl chaffinch retry NAME`."
+        f"with: look whether the machines were overloaded, then `{command_line('retry')}`."
     ),
     Reason.CRASH_LOOP: (
-        "`kubectl logs POD -c engine --previous` with the pod in the message; mend the image or its "
+        "`kubectl logs POD -n NS -c engine --previous` with the pod in the message; mend the image or its "
         "arguments."
     ),
     Reason.OUT_OF_MEMORY: (
@@ -118,20 +119,19 @@ REMEDIES: Mapping[Reason, str] = {
         "or find what hangs."
     ),
     Reason.CANARY_UNAVAILABLE: (
-        "Look why the pods of the canary went (node, eviction, crash): `kubectl describe pod`. It is "
-        "tried again by itself at `lastAttempt.againAt`."
+        "Look why the pods of the canary went (node, eviction, crash): `kubectl describe pod -n NS`. It "
+        "is tried again by itself at `lastAttempt.againAt`."
     ),
     Reason.PROBE_FAILED: (
-        "Look at the LoadProbe that the message names and at the logs of its Job; then `kubectl "
-        "chaffinch retry NAME`."
+        "Look at the LoadProbe that the message names and at the logs of its Job; then "
+        f"`{command_line('retry')}`."
     ),
     Reason.NO_EVIDENCE: (
         "Look why there is none (condition Evidence); it goes on by itself when some comes. Otherwise "
-        "`kubectl chaffinch promote NAME` or `abort NAME`; after a probe step, `retry NAME`."
+        f"`{command_line('promote')}` or `{command_line('abort')}`; after a probe step, "
+        f"`{command_line('retry')}`."
     ),
-    Reason.ABORTED: (
-        "Nothing is tried before the spec changes or somebody says `kubectl chaffinch retry NAME`."
-    ),
+    Reason.ABORTED: (f"Nothing is tried before the spec changes or somebody says `{command_line('retry')}`."),
     Reason.SUPERSEDED: "Nothing: the newer spec is what counts.",
     Reason.JUDGING: "Wait for the next look; the message says how many requests it takes.",
     Reason.UNDERPOWERED: (
@@ -154,7 +154,7 @@ REMEDIES: Mapping[Reason, str] = {
         "the arms are alike."
     ),
     Reason.WEIGHT_NOT_OBSERVED: (
-        "Look at the router pods: one of them does not follow the route (`kubectl logs "
+        "Look at the router pods: one of them does not follow the route (`kubectl logs -n NS "
         "deploy/NAME-router -c agent`)."
     ),
     Reason.ROUTERS_SILENT: (
@@ -178,7 +178,7 @@ REMEDIES: Mapping[Reason, str] = {
     ),
     Reason.NEXT_ATTEMPT: "Nothing: the change waits until the attempt that runs is over.",
 }
-"""What to look at and what to do, for every other reason; NAME stands for the rollout."""
+"""What to look at and what to do, for every other reason; NAME is the rollout, NS its namespace."""
 
 
 START_REMEDIES: Mapping[StartReason, str] = {
@@ -199,20 +199,20 @@ COMMAND_REMEDIES: Mapping[CommandReason, str] = {
     CommandReason.NOTHING_TO_DO: "Nothing, or read in the message what is so already.",
     CommandReason.NO_SUCH_ROLLOUT: "Check name and namespace: `kubectl chaffinch list -A`.",
     CommandReason.OTHER_REVISION: (
-        "Look what is being rolled out now (`kubectl chaffinch get NAME`), and command that if you mean it."
+        f"Look what is being rolled out now (`{command_line('get')}`), and command that if you mean it."
     ),
-    CommandReason.OTHER_STEP: "Look which step waits (`kubectl chaffinch get NAME`), and approve that one.",
+    CommandReason.OTHER_STEP: f"Look which step waits (`{command_line('get')}`), and approve that one.",
     CommandReason.NOT_WARM: "Wait until a pod of the canary is warm, and promote again.",
     CommandReason.NOTHING_TO_GO_BACK_TO: (
         "Get a pod of the stable revision ready and abort again, or promote; a first revision is replaced by"
         " changing the spec."
     ),
     CommandReason.TOO_LATE: (
-        "Wait for the end of the attempt; then change the spec, or `kubectl chaffinch retry NAME`."
+        f"Wait for the end of the attempt; then change the spec, or `{command_line('retry')}`."
     ),
-    CommandReason.PAUSED: "`kubectl chaffinch resume NAME`, then approve again.",
+    CommandReason.PAUSED: f"`{command_line('resume')}`, then approve again.",
     CommandReason.INVALID: "Mend the field that the message names, and create the command anew.",
-    CommandReason.INVALID_SPEC: "Mend the spec (`kubectl chaffinch explain NAME`), then command again.",
+    CommandReason.INVALID_SPEC: f"Mend the spec (`{command_line('explain')}`), then command again.",
 }
 """What to do about the answer to a command."""
 

@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace) -> Exit:
     # JSON comes whole and last; who interrupts it has to know what was made.
     told = sys.stderr if wants_json(options) else sys.stdout
     print(f"{action.lower()} of {revision} asked for, RolloutCommand {name}", file=told, flush=True)
-    answer = {} if options.no_wait else _awaited(kubectl, name, options.timeout)
+    answer = {} if options.no_wait else _awaited(kubectl, name, snapshot.namespace, options.timeout)
     if wants_json(options):
         show_json(shapes.command(made, answer))
     elif answer:
@@ -158,7 +158,7 @@ def _sure(snapshot: Snapshot, action: CommandAction, revision: str) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _awaited(kubectl: Kubectl, name: str, timeout: float) -> Mapping[str, Any]:
+def _awaited(kubectl: Kubectl, name: str, namespace: str, timeout: float) -> Mapping[str, Any]:
     """Return the answer to a command; nothing, having said so, if there is none in time."""
     end = time.monotonic() + timeout
     while True:
@@ -168,8 +168,8 @@ def _awaited(kubectl: Kubectl, name: str, timeout: float) -> Mapping[str, Any]:
         if time.monotonic() >= end:
             print(
                 f"no answer in {timeout:g} s; is the operator up? It is carried out when it is seen.\n"
-                f"look again: kubectl get rolloutcommand {name}\n"
-                f"take it back: kubectl delete rolloutcommand {name}",
+                f"look again: kubectl get rolloutcommand {name} -n {namespace}\n"
+                f"take it back: kubectl delete rolloutcommand {name} -n {namespace}",
                 file=sys.stderr,
             )
             return {}

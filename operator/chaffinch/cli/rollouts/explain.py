@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaffinch.api.v1alpha1.command_line import command_line, with_names
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus, format_time
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.remedies import remedy_of
@@ -63,7 +64,7 @@ def _reasons(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
             continue
         told.add(reason)
         yield str(reason), reason.meaning
-        yield "to do", remedy_of(reason).replace("NAME", snapshot.name)
+        yield "to do", with_names(remedy_of(reason), snapshot.name, snapshot.namespace)
 
 
 def _words(snapshot: Snapshot) -> Iterator[str]:
@@ -88,24 +89,24 @@ def _untrue(snapshot: Snapshot, *kinds: ConditionType) -> Iterator[str]:
 
 
 def _commands(snapshot: Snapshot) -> Iterator[str]:
-    progress, name = snapshot.status.rollout, snapshot.name
-    headline = snapshot.headline
-    if headline is not None and headline.reason == Reason.ROUTE_FIGHT:
-        yield f"kubectl chaffinch retry {name}: put back the router's objects, nobody else writes them by now"
+    def told(action: str, what: str, options: str = "") -> str:
+        return f"{command_line(action, snapshot.name, snapshot.namespace, options=options)}: {what}"
+
+    progress, headline = snapshot.status.rollout, snapshot.headline
+    reason = headline.reason if headline is not None else None
+    if reason == Reason.ROUTE_FIGHT:
+        yield told("retry", "put back the router's objects, nobody else writes them by now")
     if progress is None:
-        if headline is not None and headline.reason in {
-            Reason.ROLLED_BACK,
-            Reason.REVISION_PREVIOUSLY_FAILED,
-        }:
-            yield f"kubectl chaffinch retry {name}: try the revision of the spec again"
+        if reason in {Reason.ROLLED_BACK, Reason.REVISION_PREVIOUSLY_FAILED}:
+            yield told("retry", "try the revision of the spec again")
         return
     if progress.stage not in _IN_ATTEMPT:
         return
-    if headline is not None and headline.reason == Reason.AWAITING_APPROVAL and progress.step is not None:
-        yield f"kubectl chaffinch approve {name} --step {progress.step.name}: pass the approval step"
+    if reason == Reason.AWAITING_APPROVAL and progress.step is not None:
+        yield told("approve", "pass the approval step", f"--step {progress.step.name}")
     if progress.paused is not None:
-        yield f"kubectl chaffinch resume {name}: go on at this step"
+        yield told("resume", "go on at this step")
     else:
-        yield f"kubectl chaffinch pause {name}: stay at this step"
-    yield f"kubectl chaffinch abort {name}: take the candidate out"
-    yield f"kubectl chaffinch promote {name}: let the candidate take over without the steps that are left"
+        yield told("pause", "stay at this step")
+    yield told("abort", "take the candidate out")
+    yield told("promote", "let the candidate take over without the steps that are left")

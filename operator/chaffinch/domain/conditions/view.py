@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.command_line import command_line
 from chaffinch.api.v1alpha1.common import ConditionStatus
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
@@ -113,7 +114,8 @@ class View:
 
     def command(self, action: str, options: str = "") -> str:
         """Return what a person types to give this rollout a command."""
-        return f"kubectl chaffinch {action} {self.seen.rollout.name} {options}".rstrip()
+        rollout = self.seen.rollout
+        return command_line(action, rollout.name, rollout.namespace, options=options)
 
     @property
     def route_object(self) -> str:
