@@ -101,9 +101,10 @@ class Settings(BaseSettings):
         5, description="Longest time between two looks at a rollout that is in progress, in seconds."
     )
     idle_interval: Seconds = Field(
-        120,
-        description="Longest time between two looks at a rollout with nothing to do, in seconds; "
-        "what is watched wakes it before, and while a person is waited for it is 60 s at most.",
+        600,
+        description="Longest time between two passes over a rollout with nothing to do, in seconds; what is "
+        "watched wakes it before, and while a person is waited for it is 60 s at most. Objects that are not "
+        "watched (ServiceAccounts, Roles, disruption budgets) are looked at as often.",
     )
     pass_spacing: Seconds = Field(
         1,

@@ -59,7 +59,7 @@ def test_what_is_missing_is_named_with_its_meaning(monkeypatch: pytest.MonkeyPat
         ("LEASE_DURATION", "1", "CHAFFINCH_LEASE_DURATION: Input should be greater than or equal to 3"),
         ("ACTIVE_INTERVAL", "nan", "CHAFFINCH_ACTIVE_INTERVAL: Input should be"),
         ("ACTIVE_INTERVAL", "inf", "CHAFFINCH_ACTIVE_INTERVAL: Input should be"),
-        ("ACTIVE_INTERVAL", "121", "ACTIVE_INTERVAL must not be longer than IDLE_INTERVAL"),
+        ("ACTIVE_INTERVAL", "601", "ACTIVE_INTERVAL must not be longer than IDLE_INTERVAL"),
         ("PASS_SPACING", "6", "PASS_SPACING must not be longer than ACTIVE_INTERVAL"),
         ("HEALTH_PORT", "0", "CHAFFINCH_HEALTH_PORT: Input should be greater than or equal to 1"),
         ("LOG_LEVEL", "LOUD", "CHAFFINCH_LOG_LEVEL: Input should be 'DEBUG', 'INFO', 'WARNING' or 'ERROR'"),

@@ -55,7 +55,7 @@ class Timing:
     router_quiet: float = 900
     moment: float = 10
     active: float = 5
-    idle: float = 120
+    idle: float = 600
     objectives: float = 30
 
     @property

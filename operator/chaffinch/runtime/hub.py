@@ -42,6 +42,10 @@ class Subject:
     uid: str
 
 
+_Place = tuple[SubjectKind, str]
+"""A kind and a namespace."""
+
+
 @dataclass(slots=True)
 class _Care:
     subject: Subject
@@ -60,6 +64,7 @@ class Hub:
     def __init__(self, look_after: Callable[[Subject, Wake], Coroutine[Any, Any, None]]) -> None:
         self._look_after = look_after
         self._cares: dict[str, _Care] = {}
+        self._places: dict[_Place, dict[str, _Care]] = {}
         self._stopped = False
 
     def saw(self, subject: Subject, *, deleted: bool = False) -> None:
@@ -67,8 +72,9 @@ class Hub:
         if deleted:
             self._end(subject.uid)
             return
-        for uid in [uid for uid, care in self._cares.items() if _is_predecessor(care.subject, subject)]:
-            self._end(uid)
+        namesake = self._places.get(_place_of(subject), {}).get(subject.name)
+        if namesake and namesake.subject.uid != subject.uid:
+            self._end(namesake.subject.uid)
         if subject.uid not in self._cares and not self._stopped:
             self._start(subject)
         elif care := self._cares.get(subject.uid):
@@ -85,10 +91,10 @@ class Hub:
             name: Of which name.
             at_once: Whether its next pass is urgent.
         """
-        for care in self._cares.values():
-            subject = care.subject
-            if (subject.kind, subject.namespace) == (kind, namespace) and name in {None, subject.name}:
-                care.wake.set_at_once() if at_once else care.wake.set()
+        there = self._places.get((kind, namespace), {})
+        named = there.values() if name is None else filter(None, [there.get(name)])
+        for care in named:
+            care.wake.set_at_once() if at_once else care.wake.set()
 
     async def stop(self, grace_seconds: float) -> None:
         """Cancel all tasks, start no more, and wait a moment for them to end."""
@@ -103,20 +109,31 @@ class Hub:
         wake = Wake()
         wake.set()
         task = asyncio.create_task(self._look_after(subject, wake), name=f"{subject.kind} {subject.uid}")
-        self._cares[subject.uid] = _Care(subject, wake, task)
+        self._cares[subject.uid] = care = _Care(subject, wake, task)
+        self._places.setdefault(_place_of(subject), {})[subject.name] = care
         task.add_done_callback(lambda done: self._ended(subject.uid, done))
 
     def _end(self, uid: str) -> None:
-        if care := self._cares.pop(uid, None):
+        if care := self._forgotten(uid):
             care.task.cancel()
 
     def _ended(self, uid: str, task: asyncio.Task[None]) -> None:
         care = self._cares.get(uid)
         if care is not None and care.task is task:
-            del self._cares[uid]
+            self._forgotten(uid)
         with contextlib.suppress(asyncio.CancelledError):
             task.exception()
 
+    def _forgotten(self, uid: str) -> _Care | None:
+        care = self._cares.pop(uid, None)
+        if care is not None:
+            place = _place_of(care.subject)
+            there = self._places[place]
+            del there[care.subject.name]
+            if not there:
+                del self._places[place]
+        return care
 
-def _is_predecessor(old: Subject, new: Subject) -> bool:
-    return (old.kind, old.namespace, old.name) == (new.kind, new.namespace, new.name) and old.uid != new.uid
+
+def _place_of(subject: Subject) -> _Place:
+    return subject.kind, subject.namespace

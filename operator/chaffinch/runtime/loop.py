@@ -34,7 +34,7 @@ class Outcome:
     """What a pass that did not fail has to say.
 
     Attributes:
-        again_in: Seconds until the next pass if nothing wakes the loop before.
+        again_in: Most seconds until the next pass, if nothing wakes the loop before.
         gone: The object does not exist any more; there will be no next pass.
         failed: Something could not be read, so that nothing was decided: back off as after an error.
     """
@@ -58,6 +58,8 @@ class Pace:
         request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
             20 requests a minute. For very many it is twice the longest pause.
         pass_timeout: Longest time that one pass may take.
+        exact: Longest pause that is kept exactly. A longer one ends earlier, at up to half of it, so that
+            objects which were all looked at when the process began are not looked at together ever after.
     """
 
     spacing: float = 1.0
@@ -65,6 +67,16 @@ class Pace:
     longest_backoff: float = 30.0
     request_price: float = 3.0
     pass_timeout: float = 120.0
+    exact: float = 60.0
+
+    def pause(self, again_in: float, chance: float) -> float:
+        """Return how long to wait for the next pass after one that has not failed.
+
+        Args:
+            again_in: How long the pass said.
+            chance: A random number in [0, 1).
+        """
+        return again_in if again_in <= self.exact else again_in * (0.5 + chance / 2)
 
     def backoff(self, failures: int, chance: float, requests: int = 0) -> float:
         """Return the pause after so many failures in a row.
@@ -125,7 +137,7 @@ async def look_after(
         if outcome.gone:
             return
         await _wait(wake.urgent, pace.spacing)
-        await _wait(wake, outcome.again_in - pace.spacing)
+        await _wait(wake, pace.pause(outcome.again_in, chance()) - pace.spacing)
 
 
 async def _one(
