@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from chaffinch.api import default_steps
 from chaffinch.api.crd import crd_of
 from chaffinch.api.kinds import KINDS, Kind
 from chaffinch.api.schema import Schema
@@ -35,6 +36,7 @@ def reference() -> str:
     chapters = [
         _INTRODUCTION,
         *(_kind_chapter(kind) for kind in KINDS),
+        _default_steps_chapter(),
         _profiles_chapter(),
         _words_chapter(),
     ]
@@ -81,6 +83,13 @@ def _rules(node: object, path: str) -> Iterator[str]:
         yield from _rules(field, f"{path}.{name}")
     yield from _rules(node.get("items"), f"{path}[]")
     yield from _rules(node.get("additionalProperties"), f"{path}.*")
+
+
+def _default_steps_chapter() -> str:
+    table = _table(default_steps.HEADER, default_steps.rows())
+    return "\n".join(
+        ["## Default steps of an InferenceRollout", "", default_steps.INTRODUCTION, "", *table, ""]
+    )
 
 
 def _profiles_chapter() -> str:

@@ -13,6 +13,8 @@ from chaffinch.api.v1alpha1.common import LIST_ATOMIC, LIST_MAP_BY_NAME, Duratio
 from chaffinch.api.v1alpha1.engine import EngineSpec, ModelSpec, PodSpec
 from chaffinch.api.v1alpha1.profile import ProfileReference, WarmUp
 
+MAX_REPLICAS = 64
+
 
 class Metric(StrEnum):
     """What an objective looks at."""
@@ -146,7 +148,7 @@ class StrategySpec(SpecModel):
     progress_deadline: Duration | None = None
     """How long pods may take to become ready and warm; `15m` when absent."""
     steps: Annotated[tuple[Step, ...], Field(max_length=12, json_schema_extra=LIST_ATOMIC)] = ()
-    """The steps, in order; the default ladder when absent."""
+    """The steps, in order; when absent, warm-up, probe (with a baseline), 5 %, a pod's share, 50 %, bake."""
 
 
 class TrafficSpec(SpecModel):
@@ -163,7 +165,7 @@ class InferenceRolloutSpec(SpecModel):
     """The model that is served."""
     engine: EngineSpec
     """The inference server."""
-    replicas: Annotated[int, Field(strict=True, ge=1, le=64)]
+    replicas: Annotated[int, Field(strict=True, ge=1, le=MAX_REPLICAS)]
     """Engine pods of the stable revision."""
     pod: PodSpec | None = None
     """What an engine pod needs besides its engine."""
@@ -176,6 +178,6 @@ class InferenceRolloutSpec(SpecModel):
     ]
     """What a new revision is held to."""
     strategy: StrategySpec | None = None
-    """How a new revision is brought in; the default ladder when absent."""
+    """How a new revision is brought in; by the default steps when absent."""
     on_failure: OnFailure | None = None
     """What to do with a canary that misses an objective; `Rollback` when absent."""

@@ -127,29 +127,29 @@ class Strategy:
 def strategy_of(spec: InferenceRolloutSpec) -> Strategy:
     """Return the strategy that a spec stands for, with every default resolved."""
     written = spec.strategy
-    steps = _resolved_steps(written.steps) if written and written.steps else default_steps(spec)
+    steps = _resolved_steps(written.steps) if written and written.steps else None
     deadline = written.progress_deadline if written else None
     return Strategy(
         capacity=(written.capacity if written else None) or Capacity.SURGE,
         progress_deadline_seconds=duration_seconds(deadline)
         if deadline
         else DEFAULT_PROGRESS_DEADLINE_SECONDS,
-        steps=steps,
+        steps=steps or default_steps(spec.replicas, with_baseline=spec.baseline is not None),
     )
 
 
-def default_steps(spec: InferenceRolloutSpec) -> tuple[ResolvedStep, ...]:
+def default_steps(replicas: int, *, with_baseline: bool) -> tuple[ResolvedStep, ...]:
     """Return the default ladder: warm-up, probe, 5 %, parity with one pod, 50 %, bake.
 
     The probe is there only when a baseline is named. Parity with one of N pods is a weight of
     1/(1+N); where that does not lie between 5 % and 50 %, the rung is left out.
     """
-    one_pod = round(FULL_WEIGHT / (1 + spec.replicas))
+    one_pod = round(FULL_WEIGHT / (1 + replicas))
     five, half = FULL_WEIGHT // 20, FULL_WEIGHT // 2
     rungs: list[ResolvedStep] = [
         WarmUpStep("warm-up", DEFAULT_WARM_UP.requests, DEFAULT_WARM_UP.concurrency),
     ]
-    if spec.baseline is not None:
+    if with_baseline:
         rungs.append(ProbeStep("probe", DEFAULT_PROFILE))
     rungs.append(_canary("canary-5", five, for_seconds=5 * 60))
     if five < one_pod < half:
