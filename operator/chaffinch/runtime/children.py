@@ -16,7 +16,8 @@ from chaffinch.domain.observation import ForeignEdit
 from chaffinch.ports.clock import Clock
 from chaffinch.ports.cluster import Cluster, Kinds, Manifest, NotFoundError, kind_of
 from chaffinch.runtime.foreign_edits import AsWanted
-from chaffinch.runtime.reading import Address, address_of, controller_uid, readable_revisions
+from chaffinch.runtime.reading import Address, controller_uid, readable_revisions
+from chaffinch.runtime.wanted import Wanted
 
 _CREATED_ONLY = frozenset({Kinds.CONTROLLER_REVISION.kind, Kinds.PROBE.kind})
 _ALWAYS_READ = frozenset({Kinds.DEPLOYMENT.kind, Kinds.SERVICE.kind})
@@ -40,12 +41,12 @@ class Children:
         self._as_wanted = AsWanted()
 
     async def survey(
-        self, manifests: Sequence[Manifest], known: Mapping[Address, Manifest]
+        self, wanted: Sequence[Wanted], known: Mapping[Address, Manifest]
     ) -> tuple[dict[Address, Manifest], tuple[str, ...]]:
         """Look at what has the names of our objects.
 
         Args:
-            manifests: What should be.
+            wanted: What should be.
             known: What this pass has read of them already.
 
         Returns:
@@ -55,50 +56,48 @@ class Children:
             ClusterError: If one could not be read.
         """
         live: dict[Address, Manifest] = {}
-        for manifest in manifests:
-            found = None if self._is_verified(manifest) else await self._find(manifest, known)
+        taken: list[str] = []
+        for one in wanted:
+            found = None if self._is_verified(one) else await self._find(one, known)
             if found is None:
                 continue
-            live[address_of(manifest)] = found
+            live[one.address] = found
+            if _is_foreign(found, one.manifest):
+                taken.append("/".join(one.address))
             # Noted here, and not only by make(): a pass that fails before that need not ask for it again.
-            if manifest["kind"] not in _NEVER_VERIFIED and _is_ours_as_wanted(found, manifest):
-                self._note(manifest)
-        wanted = {address_of(manifest): manifest for manifest in manifests}
-        foreign = [address for address, found in live.items() if _is_foreign(found, wanted[address])]
-        return live, tuple(f"{kind}/{name}" for kind, name in foreign)
+            elif one.kind not in _NEVER_VERIFIED and is_as_wanted(found, one.manifest):
+                self._note(one)
+        return live, tuple(taken)
 
-    def edited(
-        self, manifests: Sequence[Manifest], live: Mapping[Address, Manifest]
-    ) -> tuple[ForeignEdit, ...]:
+    def edited(self, wanted: Sequence[Wanted], live: Mapping[Address, Manifest]) -> tuple[ForeignEdit, ...]:
         """Return what others have changed or deleted.
 
         Args:
-            manifests: What should be.
+            wanted: What should be.
             live: From :meth:`survey`.
         """
-        looked_at = [manifest for manifest in manifests if not self._is_verified(manifest)]
-        edits = (self._as_wanted.edit(one, live.get(address_of(one))) for one in looked_at)
+        looked_at = [one for one in wanted if not self._is_verified(one)]
+        edits = (self._as_wanted.edit(one, live.get(one.address)) for one in looked_at)
         return tuple(edit for edit in edits if edit is not None)
 
-    async def make(self, manifests: Sequence[Manifest], live: Mapping[Address, Manifest]) -> None:
+    async def make(self, wanted: Sequence[Wanted], live: Mapping[Address, Manifest]) -> None:
         """Write what is not as wanted, in the given order.
 
         Args:
-            manifests: What should be.
+            wanted: What should be.
             live: From :meth:`survey`.
 
         Raises:
             ClusterError: If a write failed; what comes after it was not tried.
         """
-        for manifest in manifests:
-            if self._is_verified(manifest):
+        for one in wanted:
+            if self._is_verified(one):
                 continue
-            address = address_of(manifest)
-            if address[0] not in _CREATED_ONLY:
-                await self._apply(manifest, live.get(address))
-            elif address not in live:
-                await self._cluster.create(manifest)
-            self._note(manifest)
+            if one.kind not in _CREATED_ONLY:
+                await self._apply(one, live.get(one.address))
+            elif one.address not in live:
+                await self._cluster.create(one.manifest)
+            self._note(one)
 
     async def delete(self, references: Sequence[ObjectReference], namespace: str, owner: str) -> None:
         """Delete objects that are ours; others, and absent ones, are left alone.
@@ -118,29 +117,28 @@ class Children:
             if controller_uid(found) == owner and "deletionTimestamp" not in found["metadata"]:
                 await self._cluster.delete(kind, namespace, reference.name, found["metadata"]["uid"])
 
-    async def _apply(self, manifest: Manifest, live: Manifest | None) -> None:
+    async def _apply(self, wanted: Wanted, live: Manifest | None) -> None:
         """Write an object that is not as wanted; one that nobody has written since it was is not compared."""
-        if self._as_wanted.is_unchanged(manifest, live):
+        if self._as_wanted.is_unchanged(wanted, live):
             return
-        made = await self._cluster.apply(manifest, live=live)
-        if manifest["kind"] in _ALWAYS_READ:
-            self._as_wanted.note(manifest, made)
+        made = await self._cluster.apply(wanted.manifest, live=live)
+        if wanted.kind in _ALWAYS_READ:
+            self._as_wanted.note(wanted, made)
 
-    def _note(self, manifest: Manifest) -> None:
+    def _note(self, wanted: Wanted) -> None:
         """Remember that an object is as wanted."""
-        address = address_of(manifest)
-        if address[0] not in _NEVER_VERIFIED:
-            self._verified[address] = (manifest, self._clock.monotonic())
-            self._as_wanted.note(manifest)
+        if wanted.kind not in _NEVER_VERIFIED:
+            self._verified[wanted.address] = (wanted.manifest, self._clock.monotonic())
+            self._as_wanted.note(wanted)
 
-    def _is_verified(self, manifest: Manifest) -> bool:
-        seen, at = self._verified.get(address_of(manifest), (None, 0.0))
-        return seen == manifest and self._clock.monotonic() - at < self._recheck_seconds
+    def _is_verified(self, wanted: Wanted) -> bool:
+        seen, at = self._verified.get(wanted.address, (None, 0.0))
+        return seen == wanted.manifest and self._clock.monotonic() - at < self._recheck_seconds
 
-    async def _find(self, manifest: Manifest, known: Mapping[Address, Manifest]) -> Manifest | None:
-        metadata, kind = manifest["metadata"], kind_of(manifest)
-        if address_of(manifest) in known:
-            return known[address_of(manifest)]
+    async def _find(self, wanted: Wanted, known: Mapping[Address, Manifest]) -> Manifest | None:
+        if wanted.address in known:
+            return known[wanted.address]
+        kind, metadata = kind_of(wanted.manifest), wanted.manifest["metadata"]
         try:
             return await self._cluster.get(kind, metadata["namespace"], metadata["name"])
         except NotFoundError:
@@ -152,7 +150,3 @@ def _is_foreign(found: Manifest, wanted: Manifest) -> bool:
     if controller_uid(found) != controller_uid(wanted):
         return True
     return found["kind"] == Kinds.CONTROLLER_REVISION.kind and not readable_revisions([found])
-
-
-def _is_ours_as_wanted(found: Manifest, manifest: Manifest) -> bool:
-    return controller_uid(found) == controller_uid(manifest) and is_as_wanted(found, manifest)

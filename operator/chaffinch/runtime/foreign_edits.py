@@ -8,8 +8,6 @@ process had found or made them as they are wanted.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Sequence
 
@@ -21,7 +19,8 @@ from chaffinch.domain.router_edits import route_object
 from chaffinch.ports.cluster import Kinds, Manifest
 from chaffinch.routing.envoy import COMPONENT as ROUTER
 from chaffinch.routing.route import ROUTE_KEY
-from chaffinch.runtime.reading import Address, address_of
+from chaffinch.runtime.reading import Address
+from chaffinch.runtime.wanted import Wanted
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,62}")
 """What is shown of another client's name; it may give itself any."""
@@ -33,40 +32,40 @@ class AsWanted:
     def __init__(self) -> None:
         self._noted: dict[Address, tuple[bytes, str]] = {}
 
-    def note(self, manifest: Manifest, live: Manifest | None = None) -> None:
-        """Remember that an object is as a manifest wants it.
+    def note(self, wanted: Wanted, live: Manifest | None = None) -> None:
+        """Remember that an object is as it is wanted.
 
         Args:
-            manifest: What is wanted.
+            wanted: What is wanted.
             live: The object, if it has exactly the fields that are wanted of it.
         """
-        self._noted[address_of(manifest)] = _digest(manifest), _version(live)
+        self._noted[wanted.address] = wanted.digest, _version(live)
 
-    def is_unchanged(self, manifest: Manifest, live: Manifest | None) -> bool:
-        """Say whether an object is the very one that was noted for the same manifest."""
+    def is_unchanged(self, wanted: Wanted, live: Manifest | None) -> bool:
+        """Say whether an object is the very one that was noted, and the same is wanted of it."""
         version = _version(live)
-        _, noted = self._noted.get(address_of(manifest), (b"", ""))
+        _, noted = self._noted.get(wanted.address, (b"", ""))
         # The version first: it is a string, and a digest is taken of the whole manifest.
-        return bool(version) and noted == version and self._is_noted(manifest)
+        return bool(version) and noted == version and self._is_noted(wanted)
 
-    def edit(self, manifest: Manifest, live: Manifest | None) -> ForeignEdit | None:
+    def edit(self, wanted: Wanted, live: Manifest | None) -> ForeignEdit | None:
         """Return what somebody else has done to an object, if that can be told; remember it if it is right.
 
         Args:
-            manifest: What is wanted.
+            wanted: What is wanted.
             live: What is there; None if nothing is.
         """
-        if self.is_unchanged(manifest, live):
+        if self.is_unchanged(wanted, live):
             return None
-        if live is not None and covers(live, manifest):
-            self.note(manifest)
+        if live is not None and covers(live, wanted.manifest):
+            self.note(wanted)
             return None
-        by = None if live is None else _shown(others_in(live, manifest, FIELD_MANAGER))
-        return ForeignEdit("/".join(address_of(manifest)), by) if by or self._is_noted(manifest) else None
+        by = None if live is None else _shown(others_in(live, wanted.manifest, FIELD_MANAGER))
+        return ForeignEdit("/".join(wanted.address), by) if by or self._is_noted(wanted) else None
 
-    def _is_noted(self, manifest: Manifest) -> bool:
-        digest, _ = self._noted.get(address_of(manifest), (b"", ""))
-        return digest == _digest(manifest)
+    def _is_noted(self, wanted: Wanted) -> bool:
+        digest, _ = self._noted.get(wanted.address, (b"", ""))
+        return digest == wanted.digest
 
 
 def edits_of_route(
@@ -87,23 +86,19 @@ def edits_of_route(
     return (ForeignEdit(route_object(rollout), _shown(writers)),)
 
 
-def of_router(manifests: Sequence[Manifest]) -> list[Manifest]:
+def of_router(wanted: Sequence[Wanted]) -> list[Wanted]:
     """Return the objects that lead requests: those of the router, and the Services of revisions."""
-    return [
-        one
-        for one in manifests
-        if one["kind"] == Kinds.SERVICE.kind or one["metadata"]["labels"].get(COMPONENT_LABEL) == ROUTER
-    ]
+    return [one for one in wanted if _leads_requests(one.manifest)]
+
+
+def _leads_requests(manifest: Manifest) -> bool:
+    component = manifest["metadata"]["labels"].get(COMPONENT_LABEL)
+    return bool(manifest["kind"] == Kinds.SERVICE.kind or component == ROUTER)
 
 
 def _version(live: Manifest | None) -> str:
     """Return the version of an object; empty of none, and of one that has none."""
     return "" if live is None else str(live["metadata"].get("resourceVersion") or "")
-
-
-def _digest(manifest: Manifest) -> bytes:
-    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).digest()[:8]
 
 
 def _shown(managers: Sequence[str]) -> str | None:

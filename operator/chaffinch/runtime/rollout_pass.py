@@ -61,6 +61,7 @@ from chaffinch.runtime.status import stored_status
 from chaffinch.runtime.status_record import StatusRecord, Term
 from chaffinch.runtime.subjects import read_subject
 from chaffinch.runtime.tracing import note_decision
+from chaffinch.runtime.wanted import Wanted
 
 _IDLE_PASSES = 3
 """After so many passes at rest, objects that are not watched (accounts, roles) are looked at again."""
@@ -221,29 +222,29 @@ class RolloutPass:
         # Nothing may stand between a verdict and the route, not even a look at other objects.
         await self._write_route(work)
         await self._record(work)
-        manifests = self._manifests(work)
-        live, _ = await self._children.survey(manifests, work.gathered.live)
-        edits = self._children.edited(of_router(manifests), live)
+        wanted = self._wanted(work)
+        live, _ = await self._children.survey(wanted, work.gathered.live)
+        edits = self._children.edited(of_router(wanted), live)
         # What others have changed is put back by the next pass, which counts it first.
-        await self._children.make(_without(manifests, {edit.object for edit in edits}), live)
+        await self._children.make(_without(wanted, {edit.object for edit in edits}), live)
         await self._clean_up(work, live)
 
     async def _act_status_first(self, work: _Work) -> _Work:
-        manifests = self._manifests(work)
-        live, taken = await self._children.survey(manifests, work.gathered.live)
+        wanted = self._wanted(work)
+        live, taken = await self._children.survey(wanted, work.gathered.live)
         if taken:
             seen = replace(work.seen, taken=taken)
             work = replace(work, seen=seen, answer=decide(work.question, seen, self._world.timing))
             await self._record(work)
             return work
-        if edits := self._children.edited(of_router(manifests), live):
+        if edits := self._children.edited(of_router(wanted), live):
             work = self._with_edits(work, edits)
-            manifests = self._manifests(work)
+            wanted = self._wanted(work)
         route_first = work.answer.next.order is WriteOrder.ROUTE_FIRST
         if route_first:
             await self._write_route(work)
         await self._record(work)
-        await self._children.make(_without(manifests, _left_alone(work)), live)
+        await self._children.make(_without(wanted, _left_alone(work)), live)
         if not route_first:
             await self._write_route(work)
         await self._clean_up(work, live)
@@ -266,18 +267,18 @@ class RolloutPass:
         deleted: Sequence[ObjectReference],
     ) -> None:
         rollout = gathered.seen.rollout
-        await self._children.make(scaled, live)
+        await self._children.make([Wanted(each) for each in scaled], live)
         await self._children.delete(deleted, rollout.namespace, rollout.uid)
         for probe in gathered.outdated:
             name, uid = probe["metadata"]["name"], probe["metadata"]["uid"]
             await self._world.cluster.delete(Kinds.PROBE, rollout.namespace, name, uid)
 
-    def _manifests(self, work: _Work) -> tuple[Manifest, ...]:
+    def _wanted(self, work: _Work) -> tuple[Wanted, ...]:
         wanted = work.answer.wanted
         router: tuple[Manifest, ...] = router_manifests(work.seen.rollout, self._world.router)
         if work.answer.next.state.stage is not RolloutStage.DEPLOYING:
             router = tuple(_as_it_is(each, work.gathered.live) for each in router)
-        return (*wanted.foundations, *router, *wanted.workloads)
+        return tuple(Wanted(each) for each in (*wanted.foundations, *router, *wanted.workloads))
 
     async def _write_route(self, work: _Work) -> None:
         order = work.answer.wanted.route
@@ -339,8 +340,8 @@ def _left_alone(work: _Work) -> frozenset[str]:
     return left_alone(work.seen, mends=work.answer.next.mends)
 
 
-def _without(manifests: Sequence[Manifest], objects: Set[str]) -> tuple[Manifest, ...]:
-    return tuple(one for one in manifests if "/".join(address_of(one)) not in objects)
+def _without(wanted: Sequence[Wanted], objects: Set[str]) -> tuple[Wanted, ...]:
+    return tuple(one for one in wanted if "/".join(one.address) not in objects)
 
 
 def _note(event: Event) -> Note:

@@ -13,6 +13,7 @@ from chaffinch.domain.names import RolloutIdentity, child_labels, owner_referenc
 from chaffinch.ports.cluster import Kinds, Manifest
 from chaffinch.runtime.children import Children
 from chaffinch.runtime.reading import Address, address_of
+from chaffinch.runtime.wanted import Wanted
 from fakes.cluster import FakeCluster
 from fakes.virtual_time import LoopClock
 
@@ -53,9 +54,10 @@ async def made(children: Children, cluster: FakeCluster, wanted: Manifest) -> No
     """Do what a pass does: Services are listed by it already."""
     key = ("Service", NAMESPACE, "chat")
     known = {ADDRESS: cluster.objects[key]} if key in cluster.objects else {}
-    live, taken = await children.survey([wanted], known)
+    pass_wants = [Wanted(wanted)]
+    live, taken = await children.survey(pass_wants, known)
     assert taken == ()
-    await children.make([wanted], live)
+    await children.make(pass_wants, live)
 
 
 def nothing(_: FakeCluster) -> None:

@@ -12,6 +12,7 @@ from chaffinch.domain.observation import ForeignEdit
 from chaffinch.routing.envoy import router_manifests
 from chaffinch.routing.settings import RouterSettings
 from chaffinch.runtime.foreign_edits import AsWanted, edits_of_route, of_router
+from chaffinch.runtime.wanted import Wanted
 
 ROLLOUT = RolloutIdentity("shop", "chat", "uid")
 ROUTE = "ConfigMap/chat-router"
@@ -20,6 +21,7 @@ SERVICE: dict[str, Any] = {
     "metadata": {"name": "chat", "labels": {"chaffinch.dev/rollout": "chat"}},
     "spec": {"selector": {"a": "b"}, "ports": [{"name": "http", "port": 80, "targetPort": "http"}]},
 }
+WANTED = Wanted(SERVICE)
 PORT = 'k:{"port":80,"protocol":"TCP"}'
 
 
@@ -62,18 +64,18 @@ OTHER_PORTS = [{"name": "http", "port": 80, "protocol": "TCP", "targetPort": 909
 )
 def test_who_has_set_what_differs_is_told(found: dict[str, Any], want: str | None) -> None:
     edit = None if want is None else ForeignEdit("Service/chat", want)
-    assert AsWanted().edit(SERVICE, found) == edit
+    assert AsWanted().edit(WANTED, found) == edit
 
 
 @pytest.mark.parametrize("found", [None, live([OURS], selector={})])
 def test_what_leaves_no_trace_is_told_if_it_has_been_as_wanted(found: dict[str, Any] | None) -> None:
     memory = AsWanted()
-    assert memory.edit(SERVICE, found) is None
-    assert memory.edit(SERVICE, live([OURS])) is None
-    assert memory.edit(SERVICE, found) == ForeignEdit("Service/chat")
+    assert memory.edit(WANTED, found) is None
+    assert memory.edit(WANTED, live([OURS])) is None
+    assert memory.edit(WANTED, found) == ForeignEdit("Service/chat")
     changed = copy.deepcopy(SERVICE)
     changed["spec"]["ports"][0]["name"] = "web"
-    assert memory.edit(changed, found) is None
+    assert memory.edit(Wanted(changed), found) is None
 
 
 def versioned(version: str, **changes: object) -> dict[str, Any]:
@@ -84,26 +86,26 @@ def versioned(version: str, **changes: object) -> dict[str, Any]:
 
 def test_an_object_is_unchanged_while_its_version_and_what_is_wanted_are_the_same() -> None:
     memory = AsWanted()
-    assert not memory.is_unchanged(SERVICE, versioned("7"))
-    memory.note(SERVICE, versioned("7"))
-    assert memory.is_unchanged(SERVICE, versioned("7"))
-    assert not memory.is_unchanged(SERVICE, versioned("8"))
-    assert not memory.is_unchanged(SERVICE, None)
+    assert not memory.is_unchanged(WANTED, versioned("7"))
+    memory.note(WANTED, versioned("7"))
+    assert memory.is_unchanged(WANTED, versioned("7"))
+    assert not memory.is_unchanged(WANTED, versioned("8"))
+    assert not memory.is_unchanged(WANTED, None)
     wanted = copy.deepcopy(SERVICE)
     wanted["spec"]["ports"][0]["name"] = "web"
-    assert not memory.is_unchanged(wanted, versioned("7"))
+    assert not memory.is_unchanged(Wanted(wanted), versioned("7"))
 
 
 def test_an_object_without_a_version_is_never_unchanged() -> None:
     memory = AsWanted()
-    memory.note(SERVICE, live([OURS]))
-    assert not memory.is_unchanged(SERVICE, live([OURS]))
+    memory.note(WANTED, live([OURS]))
+    assert not memory.is_unchanged(WANTED, live([OURS]))
 
 
 def test_a_look_at_the_fields_alone_does_not_make_an_object_unchanged() -> None:
     memory = AsWanted()
-    assert memory.edit(SERVICE, versioned("7")) is None
-    assert not memory.is_unchanged(SERVICE, versioned("7"))
+    assert memory.edit(WANTED, versioned("7")) is None
+    assert not memory.is_unchanged(WANTED, versioned("7"))
 
 
 def config_map(*recorded: dict[str, Any]) -> dict[str, Any]:
@@ -133,6 +135,6 @@ def test_a_route_is_somebody_else_s_if_they_have_written_it_last(
 
 
 def test_the_router_s_objects_and_the_services_of_revisions_count() -> None:
-    router = router_manifests(ROLLOUT, RouterSettings("chaffinch:1", "envoy:1"))
-    engine = {**SERVICE, "kind": "Deployment"}
-    assert of_router([*router, engine, SERVICE]) == [*router, SERVICE]
+    router = [Wanted(each) for each in router_manifests(ROLLOUT, RouterSettings("chaffinch:1", "envoy:1"))]
+    engine = Wanted({**SERVICE, "kind": "Deployment"})
+    assert of_router([*router, engine, WANTED]) == [*router, WANTED]
