@@ -30,6 +30,7 @@ OBJECTIVES = [
         "interval": "0.97..1.08",
         "limit": "1.05",
         "samples": {"candidate": 231, "stable": 924},
+        "eta": "2026-03-01T14:03:40Z",
         "step": "canary-20",
         "message": "ttft p95 1.02x stable (0.97..1.08; limit 1.05x), n 231/924: undecided",
     },

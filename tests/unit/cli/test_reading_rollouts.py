@@ -101,6 +101,34 @@ def test_json_has_the_status_and_the_pods_of_each_revision(
     assert cluster.calls()
 
 
+def test_a_decision_is_shown_with_the_command_by_which_a_person_made_it(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = rollout()
+    decided = {"kind": "Promote", "cause": "AsExpected", "at": "2026-03-01T14:07:30Z"}
+    for more, told in (
+        ({"command": "chat-promote-x7k2p"}, " by RolloutCommand chat-promote-x7k2p"),
+        ({}, ""),
+    ):
+        body["status"]["rollout"]["decision"] = decided | more
+        objects.put(ROLLOUTS, body)
+        assert main(["get", "chat"]) == Exit.OK
+        printed = capsys.readouterr().out
+        assert f"── decided Promote at 2026-03-01T14:07:30Z{told}: AsExpected\n" in printed
+        assert main(["get", "chat", "-o", "json"]) == Exit.OK
+        status = json.loads(capsys.readouterr().out)["status"]
+        assert status["rollout"]["decision"] == decided | more
+        assert [each.get("eta") for each in status["objectives"]] == ["2026-03-01T14:03:40Z", None]
+
+
+def test_no_column_is_kept_for_looks_that_nobody_can_foresee(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects.put(ROLLOUTS, rollout(objectives=OBJECTIVES[1:]))
+    assert main(["get", "chat"]) == Exit.OK
+    assert "next look" not in capsys.readouterr().out
+
+
 def test_json_of_a_history_has_times_in_seconds_and_who_commanded(
     cluster: Objects, capsys: pytest.CaptureFixture[str]
 ) -> None:

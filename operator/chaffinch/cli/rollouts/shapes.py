@@ -20,7 +20,8 @@ _SUMMARY_KEYS = {
     "revisions[].revision": "hash of a revision",
     "revisions[].role": "`stable`, `candidate` or `leaving`",
     "revisions[].percent": "its share of the traffic",
-    "status": "the status of the InferenceRollout as it is",
+    "status": "the status of the InferenceRollout as it is, with all that the API reference names: each"
+    " objective's `eta` (its next look), `rollout.decision.command` (by which a person decided)",
 }
 _POD_KEYS = {
     "revisions[].ready": "how many of its pods are Ready",

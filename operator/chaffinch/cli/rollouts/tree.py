@@ -9,6 +9,7 @@ from rich.tree import Tree
 
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.status import (
+    DecisionStatus,
     HoldStatus,
     ObjectiveStatus,
     ObjectiveVerdict,
@@ -27,6 +28,7 @@ _VERDICT_STYLES = {
     ObjectiveVerdict.INCONCLUSIVE: "yellow",
 }
 _OBJECTIVE_COLUMNS = ("objective", "verdict", "value", "control", "ratio", "interval", "limit", "n", "step")
+_NEXT_LOOK = "next look"
 
 
 def tree(snapshot: Snapshot) -> RenderableType:
@@ -47,14 +49,16 @@ def tree(snapshot: Snapshot) -> RenderableType:
 
 
 def objectives(figures: tuple[ObjectiveStatus, ...]) -> Table:
-    """Return the newest figures of the objectives as a table."""
+    """Return the newest figures of the objectives as a table, with the next look of those that await one."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in _OBJECTIVE_COLUMNS:
+    foreseen = any(each.eta for each in figures)
+    for heading in (*_OBJECTIVE_COLUMNS, *((_NEXT_LOOK,) if foreseen else ())):
         table.add_column(heading, justify="right" if heading in {"value", "control", "n"} else "left")
     for each in figures:
         verdict = Text(f"{each.verdict} {each.reason}", style=_VERDICT_STYLES[each.verdict])
         shown = (each.value, each.control, each.ratio, each.interval, limit_of(each), counts(each), each.step)
-        table.add_row(each.name, verdict, *(value or "" for value in shown))
+        next_look = (format_time(each.eta) if each.eta else "",) if foreseen else ()
+        table.add_row(each.name, verdict, *(value or "" for value in shown), *next_look)
     return table
 
 
@@ -102,6 +106,8 @@ def _progress(snapshot: Snapshot) -> list[Text]:
         lines.append(_hold(progress.hold))
     if progress.paused is not None:
         lines.append(_paused(progress.paused))
+    if progress.decision is not None:
+        lines.append(_decision(progress.decision))
     return lines
 
 
@@ -135,3 +141,8 @@ def _hold(hold: HoldStatus) -> Text:
 def _paused(paused: PauseStatus) -> Text:
     by = f" by {paused.by}" if paused.by else ""
     return Text(f"paused since {format_time(paused.since)}{by}: {paused.cause}", "yellow")
+
+
+def _decision(decision: DecisionStatus) -> Text:
+    by = f" by RolloutCommand {decision.command}" if decision.command else ""
+    return Text(f"decided {decision.kind} at {format_time(decision.at)}{by}: {decision.cause}")
