@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ PROFILE = "smoke/v1"
 BASELINE = ("chat", "v1")
 
 FIRST = Service(NAMESPACE, steps=(WARM_UP, PROBE, CANARY_20, CANARY_50, BAKE), baseline=BASELINE)
+# A probe of a pod that users are on measures them too: this one is v1 again, and nobody calls it.
+SPARE = replace(FIRST, name="chat-spare", model=FIRST.name, replicas=1)
 GOOD = FIRST.version("--sim-seed=2")
 SLOW = GOOD.version("--sim-latency-factor=1.2", "--sim-latency-min-prompt-tokens=300")
 FAILING = GOOD.version("--sim-error-share=cut=0.02")
@@ -80,24 +82,25 @@ class Play:
         self._kubectl = Kubectl(NAMESPACE)
 
     def first(self) -> Result:
-        """Deploy the first version; it becomes stable when it is warm."""
+        """Deploy the first version; it becomes stable when it is warm, and so does a spare of it."""
         self._screen.scene("first", "v1 is deployed, warmed up, and serves.")
         started = time.monotonic()
-        self._kubectl.apply(FIRST.manifest())
-        rollout = self._kubectl.until(
-            "inferencerollout", FIRST.name, lambda found: has_condition(found, "Ready", "True"),
-            seconds=_READY_SECONDS, what="Ready",
-        )  # fmt: skip
+        for service in (FIRST, SPARE):
+            self._kubectl.apply(service.manifest())
+        rollout = self._until_ready(FIRST)
         self._show(rollout)
         return Result(
             "first", "Healthy", time.monotonic() - started, condition(rollout, "Ready")["message"], 0
         )
 
     def baseline(self) -> Result:
-        """Measure v1 under a fixed load and freeze the result."""
-        self._screen.scene("baseline", "A load probe measures v1; its result is frozen as a baseline.")
+        """Measure v1 under a fixed load, where no user is, and freeze the result."""
+        self._screen.scene(
+            "baseline", "A load probe measures a v1 that no user calls; its result is frozen as a baseline."
+        )
         started = time.monotonic()
-        self._kubectl.apply(load_probe(FIRST, "chat-baseline", profile=PROFILE))
+        self._until_ready(SPARE)
+        self._kubectl.apply(load_probe(SPARE, "chat-baseline", profile=PROFILE))
         probe = self._kubectl.until(
             "loadprobe", "chat-baseline", lambda found: has_condition(found, "Complete", "True"),
             seconds=_PROBE_SECONDS, what="Complete",
@@ -110,6 +113,7 @@ class Play:
         )  # fmt: skip
         self._chaffinch("baseline", "verify", str(manifest), inside=False)
         self._kubectl("apply", f"--filename={manifest}")
+        self._kubectl("delete", "inferencerollout", SPARE.name, "--wait=false")
         rollout = self._kubectl.until(
             "inferencerollout", FIRST.name, lambda found: has_condition(found, "BaselineValid", "True"),
             seconds=60, what="BaselineValid",
@@ -163,6 +167,12 @@ class Play:
             millis,
             last["revision"],
         )
+
+    def _until_ready(self, service: Service) -> Object:
+        return self._kubectl.until(
+            "inferencerollout", service.name, lambda found: has_condition(found, "Ready", "True"),
+            seconds=_READY_SECONDS, what="Ready",
+        )  # fmt: skip
 
     def _attempt(self, service: Service) -> Object:
         """Apply a version and follow it, step by step, until its attempt has ended."""

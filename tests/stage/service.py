@@ -41,6 +41,7 @@ class Service:
     Attributes:
         namespace: Its namespace.
         name: Its name, which is also the name of the Service that users call.
+        model: The model's name in requests; the service's name when None.
         replicas: Engine pods of the stable revision.
         flags: ``extraArgs``; a version differs from another in these alone.
         steps: The strategy's steps.
@@ -51,6 +52,7 @@ class Service:
 
     namespace: str
     name: str = "chat"
+    model: str | None = None
     replicas: int = 2
     image: str = SIMULATOR_IMAGE
     flags: tuple[str, ...] = ENGINE_FLAGS
@@ -72,7 +74,7 @@ class Service:
     def manifest(self) -> dict[str, Any]:
         """Return the InferenceRollout."""
         spec: dict[str, Any] = {
-            "model": {"name": self.name, "source": "example/chat-1b"},
+            "model": {"name": self.model or self.name, "source": "example/chat-1b"},
             "engine": {"image": self.image, "args": {"maxNumSeqs": 64}, "extraArgs": list(self.flags)},
             "replicas": self.replicas,
             "pod": {"resources": {"limits": {"nvidia.com/gpu": "1"}}},
