@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour
@@ -51,7 +51,7 @@ def test_one_edit_is_put_back_quietly_and_forgotten(name: str) -> None:
     assert operator.world.route.intent.weight_of(V1_REVISION) == 10_000
     assert healthy(operator)
     assert operator.state.router_edits is not None
-    operator.run(16 * 60)
+    operator.run(26 * 60)  # a quarter of an hour, and the longest pause of a rollout at rest
     assert operator.state.router_edits is None
     assert operator.events[before:] == []
     assert_quiet(operator)

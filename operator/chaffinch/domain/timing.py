@@ -59,6 +59,11 @@ class Timing:
     objectives: float = 30
 
     @property
+    def measuring(self) -> float:
+        """Longest pause while a step's minimum time runs: routers count in blocks of ten seconds."""
+        return 2 * self.active
+
+    @property
     def stalled(self) -> float:
         """Longest pause between passes while a person is waited for: what they mend may not be watched."""
         return min(self.idle, _MOST_STALLED)

@@ -8,7 +8,7 @@ step's pods are added while the weight stays. While it is paused it is judged on
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
@@ -137,7 +137,7 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     state = situation.with_candidate(step=_judged(situation))
     early = situation.now < earliest_end(situation.step, step.acknowledged_at)
     if early and judgement.reason not in HELD_AT_ONCE:
-        return situation.wait(replace(state, hold=None))
+        return _measuring(situation, replace(state, hold=None), step.acknowledged_at)
     deadline = latest_end(situation.step, step.entered_at, situation.runs)
     return situation.held(state, judgement.reason, judgement.detail, deadline)
 
@@ -164,6 +164,12 @@ CHECKS: tuple[Check, ...] = (
     the_verdict_is_pass,
     there_is_no_verdict,
 )
+
+
+def _measuring(situation: Situation, state: RolloutState, since: datetime) -> Next:
+    """Go on as it is; look again when more can have been counted, or when the minimum time is over."""
+    rest = (earliest_end(situation.step, since) - situation.now).total_seconds()
+    return Next(state, requeue_after=min(situation.timing.measuring, rest))
 
 
 def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
