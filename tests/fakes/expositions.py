@@ -11,7 +11,8 @@ from prometheus_client.exposition import generate_latest
 from chaffinch.agent.blocks import ArmKey
 from chaffinch.agent.exposition import COMMON, exposition
 from chaffinch.agent.own_metrics import own_metrics
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStatus
+from chaffinch.api.v1alpha1.attempt_status import Outcome
+from chaffinch.api.v1alpha1.status import RolloutStatus
 from chaffinch.domain.block_vector import BlockVector, LatencyCounts
 from chaffinch.domain.evidence import Evidence
 from chaffinch.probe.outcome import Outcome as ProbeOutcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from chaffinch.api.v1alpha1.attempt_status import Outcome, RolloutStage
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator

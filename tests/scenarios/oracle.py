@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind
 from chaffinch.api.v1alpha1.command import CommandAction
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStatus
+from chaffinch.api.v1alpha1.status import RolloutStatus
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep, ResolvedStep
 from chaffinch.domain.evidence import Evidence
 from chaffinch.domain.machine import Next

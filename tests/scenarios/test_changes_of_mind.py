@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import Outcome
+from chaffinch.api.v1alpha1.attempt_status import Outcome
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, rolling_out
 from scenarios.engines import Behaviour

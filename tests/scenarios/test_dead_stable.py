@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import at_step, healthy, in_stage, rolling_out, serving_v1
 from scenarios.engines import Behaviour

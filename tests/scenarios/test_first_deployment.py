@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.revision import revision_of
 from chaffinch.domain.route import RouteArm
 from scenarios.ends import assert_quiet, healthy

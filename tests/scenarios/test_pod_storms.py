@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolling_out, serving_v1
 from scenarios.engines import Behaviour

@@ -7,8 +7,8 @@ from itertools import cycle
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.evidence import Problem
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import at_step, healthy, in_stage, rolled_back, rolling_out

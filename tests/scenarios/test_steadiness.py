@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import at_step, healthy, rolled_back, rolling_out
 from scenarios.engines import Behaviour

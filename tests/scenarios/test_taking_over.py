@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import Outcome, RolloutStage
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, healthy, in_stage, rolling_out
 from scenarios.engines import Behaviour

@@ -5,8 +5,8 @@ from datetime import datetime
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.common import format_time
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.evidence import Problem
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1

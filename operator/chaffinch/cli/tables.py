@@ -9,7 +9,7 @@ from datetime import datetime
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.measurement import Sketches, StageMeasurement
 from chaffinch.api.v1alpha1.probe import StageResult
-from chaffinch.api.v1alpha1.status import ObjectiveStatus
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus
 from chaffinch.domain import grid
 
 _HEAD = "stage clients requests failed ttft_p50 p95 p99 e2e_p50 p95 tpot_p50 p95"

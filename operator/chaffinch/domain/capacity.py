@@ -7,8 +7,8 @@ a smaller ``replicas`` waits until it has ended.
 
 from __future__ import annotations
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep, BakeStep, CanaryStep, ResolvedStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.state import Candidate, RolloutState

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.names import revision_name
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ProbeStep
 from chaffinch.domain.capacity import attempt_replicas, candidate_pods
 from chaffinch.domain.draining import left_over, live_revisions, may_stop

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
 from chaffinch.domain.pod_storms import kept_revisions
 from chaffinch.domain.state import COMMANDED, Candidate, RolloutState
 from chaffinch.domain.wording import fight_for_router, moment, percent, step_title, storm_of_pods

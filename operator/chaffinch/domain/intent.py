@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.edges import edges_of
 from chaffinch.domain.evidence import LatencyMetric

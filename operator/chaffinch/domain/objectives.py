@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from chaffinch.api.v1alpha1.status import ArmSamples, ObjectiveStatus, ObjectiveVerdict
+from chaffinch.api.v1alpha1.step_status import ArmSamples, ObjectiveStatus, ObjectiveVerdict
 from chaffinch.domain.verdict import Against, EvidenceReason, Gate, GateVerdict, Kind, Outcome
 from chaffinch.domain.verdict.wording import describe
 from chaffinch.domain.wording import sentences

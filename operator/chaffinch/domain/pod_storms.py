@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from chaffinch.api.v1alpha1.status import RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.domain.observation import Observation, Pod, RevisionSeen
 from chaffinch.domain.state import PodStorm, RolloutState
 from chaffinch.domain.timing import Timing

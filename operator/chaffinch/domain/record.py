@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from chaffinch.api.v1alpha1.attempt_status import BaselineStatus, Outcome
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.names import record_name
@@ -28,7 +29,7 @@ from chaffinch.api.v1alpha1.record import (
     StepKind,
 )
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import BaselineStatus, ObjectiveStatus, Outcome
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus
 from chaffinch.api.v1alpha1.strategy import (
     ApprovalStep,
     BakeStep,

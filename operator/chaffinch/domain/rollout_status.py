@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from chaffinch.api.v1alpha1 import status as api
+from chaffinch.api.v1alpha1.attempt_status import (
+    BaselineStatus,
+    CandidateStatus,
+    LastAttempt,
+    RolloutProgress,
+    WarmUpStatus,
+)
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
 from chaffinch.api.v1alpha1.names import record_name
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
+from chaffinch.api.v1alpha1.status import Phase, RolloutStatus, StableStatus, TrafficStatus, WeightStatus
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus, StepStatus
 from chaffinch.api.v1alpha1.strategy import CanaryStep
 from chaffinch.domain.capacity import candidate_pods, weight_of_step
 from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
@@ -30,7 +38,7 @@ from chaffinch.domain.wording import ready_pods
 _A_PERSON_IS_ASKED = frozenset({Reason.PAUSED, Reason.AWAITING_APPROVAL})
 
 
-def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -> api.RolloutStatus:
+def status_of(view: View, generation: int, previous: RolloutStatus | None) -> RolloutStatus:
     """Return the status that a pass has come to.
 
     A pass that could not read everything knows nothing new: what is stored stays as it is.
@@ -40,7 +48,7 @@ def status_of(view: View, generation: int, previous: api.RolloutStatus | None) -
         generation: The spec's generation.
         previous: The stored status.
     """
-    before, state = previous or api.RolloutStatus(), view.state
+    before, state = previous or RolloutStatus(), view.state
     if view.seen.problems:
         return before
     conditions = conditions_of(view, before.conditions, generation)
@@ -71,11 +79,11 @@ def invalid_spec_status(
     field: str,
     message: str,
     generation: int,
-    previous: api.RolloutStatus | None,
+    previous: RolloutStatus | None,
     now: datetime,
     *,
     goes_on: bool = False,
-) -> api.RolloutStatus:
+) -> RolloutStatus:
     """Return the status of a rollout whose spec breaks a rule; what is remembered stays as it is.
 
     Args:
@@ -86,26 +94,26 @@ def invalid_spec_status(
         now: The time.
         goes_on: Whether an attempt goes on as it began.
     """
-    before = previous or api.RolloutStatus()
+    before = previous or RolloutStatus()
     conditions = invalid_spec_conditions(field, message, before.conditions, generation, now, goes_on=goes_on)
     return before.model_copy(
         update={
             "observed_generation": generation,
-            "phase": api.Phase.DEGRADED,
+            "phase": Phase.DEGRADED,
             "conditions": conditions,
         }
     )
 
 
-def _phase(conditions: tuple[Condition, ...]) -> api.Phase:
+def _phase(conditions: tuple[Condition, ...]) -> Phase:
     holds = {each.type: each.reason for each in conditions if each.status is ConditionStatus.TRUE}
     if ConditionType.STALLED in holds:
-        return api.Phase.DEGRADED
+        return Phase.DEGRADED
     if ConditionType.READY in holds:
-        return api.Phase.HEALTHY
+        return Phase.HEALTHY
     if holds.get(ConditionType.RECONCILING) in _A_PERSON_IS_ASKED:
-        return api.Phase.PAUSED
-    return api.Phase.PROGRESSING if ConditionType.RECONCILING in holds else api.Phase.DEGRADED
+        return Phase.PAUSED
+    return Phase.PROGRESSING if ConditionType.RECONCILING in holds else Phase.DEGRADED
 
 
 def _replicas(view: View) -> int:
@@ -120,11 +128,11 @@ def _selector(view: View) -> str | None:
     return ",".join(f"{k}={v}" for k, v in engine_selector(view.seen.rollout.name, revision).items())
 
 
-def _stable(view: View) -> api.StableStatus | None:
+def _stable(view: View) -> StableStatus | None:
     stable = view.state.stable
     if stable is None:
         return None
-    return api.StableStatus(
+    return StableStatus(
         revision=stable.revision,
         since=stable.since,
         replicas=view.seen.revision(stable.revision).desired_replicas or 0,
@@ -132,12 +140,12 @@ def _stable(view: View) -> api.StableStatus | None:
     )
 
 
-def _candidate(view: View) -> api.CandidateStatus | None:
+def _candidate(view: View) -> CandidateStatus | None:
     candidate = view.state.candidate
     if candidate is None:
         return None
     warm_up = candidate.warm_up
-    return api.CandidateStatus(
+    return CandidateStatus(
         revision=candidate.revision,
         attempt=candidate.attempt,
         replicas=candidate_pods(view.spec, view.state, view.seen),
@@ -148,15 +156,15 @@ def _candidate(view: View) -> api.CandidateStatus | None:
     )
 
 
-def _warm_up(warm_up: WarmUp) -> api.WarmUpStatus:
-    return api.WarmUpStatus(
+def _warm_up(warm_up: WarmUp) -> WarmUpStatus:
+    return WarmUpStatus(
         serial=warm_up.serial,
         pods=warm_pods_status(warm_up.pods),
         failures=warm_up.failures or None,
     )
 
 
-def _progress(view: View) -> api.RolloutProgress | None:
+def _progress(view: View) -> RolloutProgress | None:
     candidate = view.state.candidate
     if candidate is None:
         return None
@@ -164,7 +172,7 @@ def _progress(view: View) -> api.RolloutProgress | None:
     return progress_status(view.state, candidate, _step(candidate)).model_copy(update={"record": record})
 
 
-def _step(candidate: Candidate) -> api.StepStatus | None:
+def _step(candidate: Candidate) -> StepStatus | None:
     at = candidate.step
     if at is None:
         return None
@@ -177,11 +185,11 @@ def _step(candidate: Candidate) -> api.StepStatus | None:
     )
 
 
-def _last_attempt(state: RolloutState) -> api.LastAttempt | None:
+def _last_attempt(state: RolloutState) -> LastAttempt | None:
     last = state.last_attempt
     if last is None:
         return None
-    return api.LastAttempt(
+    return LastAttempt(
         revision=last.revision,
         attempt=last.attempt,
         outcome=last.outcome,
@@ -193,10 +201,10 @@ def _last_attempt(state: RolloutState) -> api.LastAttempt | None:
     )
 
 
-def _traffic(view: View) -> api.TrafficStatus:
+def _traffic(view: View) -> TrafficStatus:
     routers = view.seen.router.ready_pods
     known = [pod.acknowledgement.sequence for pod in routers if pod.acknowledgement]
-    return api.TrafficStatus(
+    return TrafficStatus(
         sequence=_sequence(view),
         acknowledged=min(known) if routers and len(known) == len(routers) else None,
         routers=len(routers),
@@ -211,7 +219,7 @@ def _sequence(view: View) -> int:
     return route_order(view.spec, view.state, view.seen).sequence
 
 
-def _weight(view: View) -> api.WeightStatus | None:
+def _weight(view: View) -> WeightStatus | None:
     candidate = view.state.candidate
     if candidate is None:
         return None
@@ -219,14 +227,14 @@ def _weight(view: View) -> api.WeightStatus | None:
     observed = {
         pod.acknowledgement.weights.get(candidate.revision, 0) for pod in routers if pod.acknowledgement
     }
-    return api.WeightStatus(
+    return WeightStatus(
         step=weight_of_step(candidate.plan.steps[candidate.step.index]) if candidate.step else 0,
         desired=candidate.weight,
         observed=observed.pop() if len(observed) == 1 else None,
     )
 
 
-def _objectives(before: api.RolloutStatus, view: View) -> tuple[api.ObjectiveStatus, ...]:
+def _objectives(before: RolloutStatus, view: View) -> tuple[ObjectiveStatus, ...]:
     """Return the newest figures: those of this pass, else those that are stored.
 
     An attempt that has entered no step has none; those of the attempt before it are not its own.
@@ -240,9 +248,9 @@ def _objectives(before: api.RolloutStatus, view: View) -> tuple[api.ObjectiveSta
     return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name, clock)
 
 
-def _baseline(before: api.RolloutStatus, state: RolloutState) -> api.BaselineStatus | None:
+def _baseline(before: RolloutStatus, state: RolloutState) -> BaselineStatus | None:
     """Return the baseline that the attempt is pinned to; after the attempt, the one that it was."""
     if state.candidate is None:
         return before.baseline
     frozen = state.candidate.plan.baseline
-    return api.BaselineStatus(name=frozen.name, uid=frozen.uid, digest=frozen.digest) if frozen else None
+    return BaselineStatus(name=frozen.name, uid=frozen.uid, digest=frozen.digest) if frozen else None

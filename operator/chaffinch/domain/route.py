@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from chaffinch.api.v1alpha1.status import DecisionKind
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind
 
 EndKind = Literal[DecisionKind.PROMOTE, DecisionKind.ROLLBACK]
 """The decisions that end an attempt; a pause does not, and is no part of a route."""

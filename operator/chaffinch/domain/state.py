@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.attempt_status import Outcome, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.plan import AttemptPlan
 from chaffinch.domain.route import Decision

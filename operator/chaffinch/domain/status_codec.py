@@ -12,9 +12,20 @@ from dataclasses import asdict
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaffinch.api.v1alpha1 import status as api
+from chaffinch.api.v1alpha1.attempt_status import (
+    BaselineStatus,
+    DecisionKind,
+    DecisionStatus,
+    RolloutProgress,
+    RolloutStage,
+    WarmUpStatus,
+)
+from chaffinch.api.v1alpha1.attempt_status import LastAttempt as LastAttemptStatus
+from chaffinch.api.v1alpha1.attempt_status import WarmPod as WarmPodStatus
 from chaffinch.api.v1alpha1.command import LastCommand
 from chaffinch.api.v1alpha1.rollout import Capacity, Objective, OnFailure
+from chaffinch.api.v1alpha1.status import RolloutStatus
+from chaffinch.api.v1alpha1.step_status import HoldStatus, PauseStatus, StepStatus
 from chaffinch.api.v1alpha1.strategy import (
     ApprovalStep,
     BakeStep,
@@ -54,7 +65,7 @@ _STEPS: dict[str, type[ResolvedStep]] = {
 _ADAPTERS: dict[str, TypeAdapter[ResolvedStep]] = {tag: TypeAdapter(kind) for tag, kind in _STEPS.items()}
 
 
-def state_of(status: api.RolloutStatus | None) -> RolloutState:
+def state_of(status: RolloutStatus | None) -> RolloutState:
     """Return what a status remembers; of no status, or of one that doesn't hold together, nothing."""
     if status is None:
         return RolloutState()
@@ -64,10 +75,10 @@ def state_of(status: api.RolloutStatus | None) -> RolloutState:
         return RolloutState()
 
 
-def _state(status: api.RolloutStatus) -> RolloutState:
+def _state(status: RolloutStatus) -> RolloutState:
     progress, stable, last = status.rollout, status.stable, status.last_attempt
     return RolloutState(
-        stage=progress.stage if progress else api.RolloutStage.IDLE,
+        stage=progress.stage if progress else RolloutStage.IDLE,
         stable=StableRevision(stable.revision, stable.since) if stable else None,
         candidate=_candidate(status),
         attempts=status.attempts or 0,
@@ -81,7 +92,7 @@ def _state(status: api.RolloutStatus) -> RolloutState:
     )
 
 
-def _candidate(status: api.RolloutStatus) -> Candidate | None:
+def _candidate(status: RolloutStatus) -> Candidate | None:
     candidate, progress = status.candidate, status.rollout
     if candidate is None and progress is None:
         return None
@@ -90,7 +101,7 @@ def _candidate(status: api.RolloutStatus) -> Candidate | None:
     weight = status.traffic.weight if status.traffic else None
     plan = plan_from_json(progress.plan, status.baseline)
     step = _step(progress.step, len(plan.steps)) if progress.step else None
-    if progress.stage is api.RolloutStage.STEPPING and step is None:
+    if progress.stage is RolloutStage.STEPPING and step is None:
         raise ValueError("the stage Stepping needs a step")
     return Candidate(
         revision=candidate.revision,
@@ -108,15 +119,15 @@ def _candidate(status: api.RolloutStatus) -> Candidate | None:
     )
 
 
-def _warm_up(warm_up: api.WarmUpStatus) -> WarmUp:
+def _warm_up(warm_up: WarmUpStatus) -> WarmUp:
     return WarmUp(warm_up.serial, _pods(warm_up.pods), warm_up.failures or 0)
 
 
-def _pods(pods: tuple[api.WarmPod, ...]) -> tuple[WarmPod, ...]:
+def _pods(pods: tuple[WarmPodStatus, ...]) -> tuple[WarmPod, ...]:
     return tuple(WarmPod(pod.name, pod.restarts) for pod in pods)
 
 
-def _step(step: api.StepStatus, steps: int) -> StepState:
+def _step(step: StepStatus, steps: int) -> StepState:
     if step.index >= steps:
         raise ValueError("a step must be one of the plan's")
     return StepState(
@@ -131,18 +142,18 @@ def _step(step: api.StepStatus, steps: int) -> StepState:
     )
 
 
-def _hold(hold: api.HoldStatus) -> Hold:
+def _hold(hold: HoldStatus) -> Hold:
     return Hold(hold.reason, hold.since, hold.deadline, hold.message or "")
 
 
-def _decision(decision: api.DecisionStatus | None) -> Decision | None:
+def _decision(decision: DecisionStatus | None) -> Decision | None:
     """Return how the attempt ends; a decision to pause it is remembered as the pause."""
-    if decision is None or decision.kind is api.DecisionKind.PAUSE:
+    if decision is None or decision.kind is DecisionKind.PAUSE:
         return None
     return Decision(decision.kind, decision.cause, decision.at, decision.message or "", decision.command)
 
 
-def _paused(paused: api.PauseStatus) -> Pause:
+def _paused(paused: PauseStatus) -> Pause:
     return Pause(paused.since, paused.cause, paused.by, paused.message)
 
 
@@ -161,7 +172,7 @@ def _last_command(last: LastCommand) -> AnsweredCommand:
     )
 
 
-def _last_attempt(last: api.LastAttempt) -> LastAttempt:
+def _last_attempt(last: LastAttemptStatus) -> LastAttempt:
     return LastAttempt(
         revision=last.revision,
         attempt=last.attempt,
@@ -182,10 +193,10 @@ def _storm(storm: PodStormStatus) -> PodStorm:
     return PodStorm(storm.revision, storm.since, storm.turned_away, storm.tries, storm.again_at)
 
 
-def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepStatus:
+def step_status(candidate: Candidate, step: StepState, name: str) -> StepStatus:
     """Return what a status remembers of the step that a candidate is in; figures for people come on top."""
     judge = step.judge.to_json()
-    return api.StepStatus(
+    return StepStatus(
         name=name,
         index=step.index,
         of=len(candidate.plan.steps),
@@ -199,23 +210,19 @@ def step_status(candidate: Candidate, step: StepState, name: str) -> api.StepSta
     )
 
 
-def progress_status(
-    state: RolloutState, candidate: Candidate, step: api.StepStatus | None
-) -> api.RolloutProgress:
+def progress_status(state: RolloutState, candidate: Candidate, step: StepStatus | None) -> RolloutProgress:
     """Return what a status remembers of a running attempt."""
     hold, paused = state.hold, candidate.paused
-    return api.RolloutProgress(
+    return RolloutProgress(
         id=f"{candidate.revision}-a{candidate.attempt}",
         stage=state.stage,
         started_at=candidate.started_at,
         deadline=candidate.deadline,
         step=step,
-        hold=api.HoldStatus(
-            reason=hold.reason, since=hold.since, deadline=hold.deadline, message=hold.message
-        )
+        hold=HoldStatus(reason=hold.reason, since=hold.since, deadline=hold.deadline, message=hold.message)
         if hold
         else None,
-        paused=api.PauseStatus(since=paused.since, cause=paused.cause, by=paused.by, message=paused.message)
+        paused=PauseStatus(since=paused.since, cause=paused.cause, by=paused.by, message=paused.message)
         if paused
         else None,
         decision=_decision_status(candidate),
@@ -223,14 +230,14 @@ def progress_status(
     )
 
 
-def _decision_status(candidate: Candidate) -> api.DecisionStatus | None:
+def _decision_status(candidate: Candidate) -> DecisionStatus | None:
     decision, paused = candidate.decision, candidate.paused
     if decision is not None:
-        return api.DecisionStatus(**asdict(decision))
+        return DecisionStatus(**asdict(decision))
     if paused is None or paused.cause == COMMANDED:
         return None
-    return api.DecisionStatus(
-        kind=api.DecisionKind.PAUSE, cause=paused.cause, at=paused.since, message=paused.message
+    return DecisionStatus(
+        kind=DecisionKind.PAUSE, cause=paused.cause, at=paused.since, message=paused.message
     )
 
 
@@ -249,9 +256,9 @@ def pod_storms_status(storms: tuple[PodStorm, ...]) -> tuple[PodStormStatus, ...
     return tuple(PodStormStatus(**asdict(each)) for each in storms)
 
 
-def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[api.WarmPod, ...]:
+def warm_pods_status(pods: tuple[WarmPod, ...]) -> tuple[WarmPodStatus, ...]:
     """Return warm pods as a status lists them."""
-    return tuple(api.WarmPod(name=pod.name, restarts=pod.restarts) for pod in pods)
+    return tuple(WarmPodStatus(name=pod.name, restarts=pod.restarts) for pod in pods)
 
 
 def plan_to_json(plan: AttemptPlan) -> str:
@@ -270,7 +277,7 @@ def plan_to_json(plan: AttemptPlan) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def plan_from_json(text: str, baseline: api.BaselineStatus | None) -> AttemptPlan:
+def plan_from_json(text: str, baseline: BaselineStatus | None) -> AttemptPlan:
     """Read what :func:`plan_to_json` wrote.
 
     Args:

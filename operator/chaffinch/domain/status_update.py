@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from chaffinch.api.v1alpha1.common import Condition
-from chaffinch.api.v1alpha1.status import HoldStatus, RolloutStatus
+from chaffinch.api.v1alpha1.status import RolloutStatus
+from chaffinch.api.v1alpha1.step_status import HoldStatus
 from chaffinch.domain.timing import Timing
 
 

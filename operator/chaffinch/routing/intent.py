@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from chaffinch.api.v1alpha1.status import DecisionKind
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.route import EndKind, RouteArm, RouteDecision, RouteIntent, StoredRoute
 from chaffinch.routing.route import Arm, Decision, Edges, Route

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage, RolloutStatus, TrafficStatus
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.status import RolloutStatus, TrafficStatus
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.evidence import Evidence, NoEvidence
 from chaffinch.meters import Meters

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_rollout
 from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain import machine
 from chaffinch.domain.attempt_spec import spec_of_attempt
 from chaffinch.domain.desired import ObjectReference, deletions, scale_downs

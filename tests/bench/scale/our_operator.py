@@ -20,8 +20,9 @@ from bench.scale.evidence import Prometheus, Routers
 from bench.scale.figures import Scrape
 from bench.scale.fleet import IMAGE, REPLICAS, Fleet, Kind, Object
 from bench.scale.measurement import Subject, Targets, Watched
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.parse import parse_rollout
-from chaffinch.api.v1alpha1.status import Phase, RolloutStage
+from chaffinch.api.v1alpha1.status import Phase
 from chaffinch.domain.block_vector import BLOCK_SECONDS
 from chaffinch.domain.edges import edges_of
 from chaffinch.domain.evidence import LatencyMetric

@@ -5,10 +5,10 @@ With them those of its end: who is left is as large as the spec asks, and nobody
 
 from __future__ import annotations
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.command import CommandAction
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import OnFailure
-from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep
 from chaffinch.domain.state import Candidate
 from chaffinch.domain.verdict import Outcome

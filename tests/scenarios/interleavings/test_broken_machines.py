@@ -6,8 +6,8 @@ from importlib import import_module
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.machine import everywhere
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.state import RolloutState

@@ -5,21 +5,18 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from chaffinch.api.v1alpha1.attempt_status import CandidateStatus, RolloutProgress, RolloutStage, WarmPod
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.status import (
-    CandidateStatus,
     Phase,
-    RolloutProgress,
-    RolloutStage,
     RolloutStatus,
     StableStatus,
-    StepStatus,
     TrafficStatus,
-    WarmPod,
     WeightStatus,
     Writer,
 )
+from chaffinch.api.v1alpha1.step_status import StepStatus
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 

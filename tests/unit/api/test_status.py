@@ -3,10 +3,11 @@ from datetime import timedelta, timezone
 import pytest
 from pydantic import ValidationError
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutProgress, RolloutStage
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.remedies import QUIET, REMEDIES, remedy_of
-from chaffinch.api.v1alpha1.status import RolloutProgress, RolloutStage, RolloutStatus, WeightStatus
+from chaffinch.api.v1alpha1.status import RolloutStatus, WeightStatus
 from unit.api.rollouts import NOON, a_status
 
 

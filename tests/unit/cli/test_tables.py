@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import ObjectiveStatus, ObjectiveVerdict
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus, ObjectiveVerdict
 from chaffinch.cli.tables import limit_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import (

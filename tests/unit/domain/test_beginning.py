@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, RolloutStage
 from chaffinch.domain.machine import WriteOrder, step
 from chaffinch.domain.observation import Observation, RouterSeen
 from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent, StoredRoute

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.rollout import OnFailure
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage
 from chaffinch.domain.commands import AnsweredCommand, Command
 from chaffinch.domain.machine import Next, WriteOrder, step
 from chaffinch.domain.observation import Observation

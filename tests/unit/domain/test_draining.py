@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import Outcome
+from chaffinch.api.v1alpha1.attempt_status import Outcome
 from chaffinch.domain.draining import may_stop
 from chaffinch.domain.observation import Acknowledgement, Observation, RouterPod, RouterSeen
 from chaffinch.domain.route import RouteArm, RouteIntent, StoredRoute

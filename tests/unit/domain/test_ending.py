@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome
 from chaffinch.domain.machine import step
 from chaffinch.domain.observation import RouterSeen
 from chaffinch.domain.route import Decision

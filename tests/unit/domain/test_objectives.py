@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import ArmSamples, ObjectiveStatus, ObjectiveVerdict
+from chaffinch.api.v1alpha1.step_status import ArmSamples, ObjectiveStatus, ObjectiveVerdict
 from chaffinch.domain.objectives import StepClock, objectives_status
 from chaffinch.domain.verdict import Against, EvidenceReason, GateVerdict, Outcome
 from unit.verdict.builders import error_increase, error_max, latency_max, regression

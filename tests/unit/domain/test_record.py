@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import BaselineStatus, Outcome
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.parse import parse_record
 from chaffinch.api.v1alpha1.record import (
@@ -17,7 +18,7 @@ from chaffinch.api.v1alpha1.record import (
     RolloutRecordStatus,
     StepKind,
 )
-from chaffinch.api.v1alpha1.status import BaselineStatus, ObjectiveStatus, ObjectiveVerdict, Outcome
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus, ObjectiveVerdict
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.observation import FrozenRevision, Observation, RevisionSeen
 from chaffinch.domain.plan import FrozenBaseline

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import DecisionKind, DecisionStatus, RolloutProgress
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, DecisionStatus, RolloutProgress
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.record import record_manifest, record_spec
 from chaffinch.domain.rollout_status import status_of

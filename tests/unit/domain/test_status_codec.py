@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import DecisionKind, Outcome, RolloutStage, RolloutStatus
+from chaffinch.api.v1alpha1.status import RolloutStatus
 from chaffinch.domain.commands import AnsweredCommand
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.names import RolloutIdentity

@@ -4,16 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutProgress, RolloutStage
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
-from chaffinch.api.v1alpha1.status import (
-    HoldStatus,
-    ObjectiveStatus,
-    ObjectiveVerdict,
-    RolloutProgress,
-    RolloutStage,
-    RolloutStatus,
-    Writer,
-)
+from chaffinch.api.v1alpha1.status import RolloutStatus, Writer
+from chaffinch.api.v1alpha1.step_status import HoldStatus, ObjectiveStatus, ObjectiveVerdict
 from chaffinch.domain.status_update import is_due
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

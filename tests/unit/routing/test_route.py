@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import DecisionKind
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.route import RouteArm, RouteDecision, RouteIntent
 from chaffinch.routing.intent import to_route, to_stored

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStatus
+from chaffinch.api.v1alpha1.attempt_status import Outcome
+from chaffinch.api.v1alpha1.status import RolloutStatus
 from chaffinch.domain.evidence import Evidence, NoEvidence, Problem
 from chaffinch.runtime.metrics import Metrics
 from chaffinch.runtime.rollout_metrics import ObjectiveFigure, RolloutFigures

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from chaffinch.api.v1alpha1.attempt_status import PLAN_MAX_LENGTH, BaselineStatus, Outcome
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.common import (
     LIST_ATOMIC,
@@ -26,13 +27,8 @@ from chaffinch.api.v1alpha1.common import (
     Timestamp,
     Word,
 )
-from chaffinch.api.v1alpha1.status import (
-    PLAN_MAX_LENGTH,
-    BaselineStatus,
-    ObjectiveStatus,
-    Outcome,
-    Weight,
-)
+from chaffinch.api.v1alpha1.status import Weight
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus
 
 FROZEN_SPEC_MAX_LENGTH = 65_536
 MAX_RECORDED_HOLDS = 32

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.command_line import command_line, with_names
 from chaffinch.api.v1alpha1.common import Condition, ConditionStatus, format_time
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.remedies import remedy_of
-from chaffinch.api.v1alpha1.status import ObjectiveVerdict, RolloutStage
+from chaffinch.api.v1alpha1.step_status import ObjectiveVerdict
 from chaffinch.cli.rollouts.snapshot import Snapshot
 
 _REASONS = {str(reason): reason for reason in Reason}

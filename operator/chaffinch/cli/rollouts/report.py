@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaffinch.api.v1alpha1.record import RecordedStep
-from chaffinch.api.v1alpha1.status import ObjectiveStatus
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus
 from chaffinch.cli.rollouts.records import Record
 from chaffinch.cli.tables import counts, limit_of, to_the_second
 from chaffinch.domain.wording import percent

@@ -7,15 +7,15 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionStatus
 from chaffinch.api.v1alpha1.common import format_time
-from chaffinch.api.v1alpha1.status import (
-    DecisionStatus,
+from chaffinch.api.v1alpha1.status import TrafficStatus
+from chaffinch.api.v1alpha1.step_status import (
     HoldStatus,
     ObjectiveStatus,
     ObjectiveVerdict,
     PauseStatus,
     StepStatus,
-    TrafficStatus,
 )
 from chaffinch.cli.rollouts.snapshot import Arm, PodFact, Snapshot
 from chaffinch.cli.tables import counts, limit_of

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from chaffinch.api.v1alpha1.attempt_status import Outcome, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.domain.conditions.view import Finding, View, false, true, unknown
 from chaffinch.domain.machine.ending import ENVIRONMENT
 from chaffinch.domain.state import Candidate, Pause

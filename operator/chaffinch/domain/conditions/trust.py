@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.conditions.view import Finding, View, false, true, unknown
 from chaffinch.domain.plan import baseline_name_of, plan_of
 from chaffinch.domain.verdict import EvidenceReason

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.attempt_status import Outcome, RolloutStage
 from chaffinch.api.v1alpha1.command_line import command_line
 from chaffinch.api.v1alpha1.common import ConditionStatus
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.revision import revision_of

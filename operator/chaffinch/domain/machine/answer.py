@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaffinch.api.v1alpha1.attempt_status import Outcome
 from chaffinch.api.v1alpha1.reasons import CommandReason
-from chaffinch.api.v1alpha1.status import Outcome
 from chaffinch.domain.commands import Command
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next

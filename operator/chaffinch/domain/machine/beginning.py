@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.domain.machine.ending import rolled_back_by
 from chaffinch.domain.machine.idle import with_new_attempt
 from chaffinch.domain.machine.situation import Situation

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.reasons import CommandReason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.commands import AnsweredCommand, Command
 from chaffinch.domain.machine import obeying, retrying
 from chaffinch.domain.machine.answer import Answer

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.capacity import first_step
 from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import Failure, failure_at_deadline

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, Outcome, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS, DecisionKind, Outcome, RolloutStage
+from chaffinch.api.v1alpha1.status import MAX_FAILED_REVISIONS
 from chaffinch.api.v1alpha1.strategy import BakeStep, ProbeStep
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder

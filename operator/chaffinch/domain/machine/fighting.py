@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.capacity import attempt_replicas, weight_of_step
 from chaffinch.domain.intent import route_order
 from chaffinch.domain.machine.silence import MOST_WEIGHT

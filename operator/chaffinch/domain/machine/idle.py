@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chaffinch.api.v1alpha1.status import Outcome, RolloutStage
+from chaffinch.api.v1alpha1.attempt_status import Outcome, RolloutStage
 from chaffinch.domain.draining import left_over
 from chaffinch.domain.machine.ending import ENVIRONMENT
 from chaffinch.domain.machine.fighting import somebody_fights_for_the_router

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.probe import ProbePhase
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep, ResolvedStep
 from chaffinch.domain.evidence import ArmEvidence, Evidence, NoEvidence, Problem
 from chaffinch.domain.gates import bake_gates, canary_gates, probe_gates

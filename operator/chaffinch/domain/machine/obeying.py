@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.commands import Command
 from chaffinch.domain.machine.answer import Answer, decided_already, done, misdirected, who

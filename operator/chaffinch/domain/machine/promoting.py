@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from chaffinch.api.v1alpha1.attempt_status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
 from chaffinch.domain.machine.failures import failure_at_deadline

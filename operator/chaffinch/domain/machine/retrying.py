@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import CommandReason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.commands import Command
 from chaffinch.domain.machine.answer import Answer, decided_already, done, misdirected, who
 from chaffinch.domain.machine.fighting import after_fight

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.api.v1alpha1.strategy import ProbeStep, ResolvedStep
 from chaffinch.domain.capacity import attempt_replicas, pods_up_to_step
 from chaffinch.domain.intent import is_in_force

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.api.v1alpha1.reasons import Reason
-from chaffinch.api.v1alpha1.status import RolloutStage
 from chaffinch.domain.machine.repeating import again_at, problem_of, told
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
