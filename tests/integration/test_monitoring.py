@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from chaffinch.meters import Description
 from chaffinch.reference_metrics import operator_metrics, probe_metrics, router_metrics
 from fakes.expositions import operator_exposition, router_exposition
 from prometheusstage import Prometheus, prometheus
+from stage.monitoring import RULES, alerts, filled, queries
 
-FILES = Path(__file__).parents[2] / "charts" / "chaffinch" / "files"
-RULES = FILES / "rules" / "chaffinch.yaml"
-DASHBOARD = FILES / "dashboards" / "chaffinch.json"
-VARIABLES = {"$namespace": "shop", "$rollout": "chat", "$__rate_interval": "10s"}
+VARIABLES = {"namespace": "shop", "rollout": "chat", "__rate_interval": "10s"}
 DEADLINE_SECONDS = 60
-
-
-def _rules() -> list[dict[str, Any]]:
-    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
-
-
-def _panels() -> list[tuple[str, str]]:
-    panels = json.loads(DASHBOARD.read_text())["panels"]
-    return [
-        (f"{panel['title']} {target['refId']}", _filled(target["expr"]))
-        for panel in panels
-        for target in panel.get("targets", ())
-    ]
-
-
-def _filled(expression: str) -> str:
-    for name, value in VARIABLES.items():
-        expression = expression.replace(name, value)
-    return expression
+PANELS = {str(query): filled(query.expression, VARIABLES) for query in queries()}
+ALERTS = {alert.name: alert.expression for alert in alerts()}
 
 
 @contextmanager
@@ -102,13 +80,7 @@ def _documented() -> set[str]:
     return series | {each.name for each in listed if each.kind != "histogram"}
 
 
-@pytest.mark.parametrize(
-    ("expression"),
-    [
-        *(pytest.param(rule["expr"], id=rule["alert"]) for rule in _rules()),
-        *(pytest.param(expression, id=title) for title, expression in _panels()),
-    ],
-)
+@pytest.mark.parametrize("expression", [*ALERTS.values(), *PANELS.values()], ids=[*ALERTS, *PANELS])
 def test_only_documented_metrics_are_asked_for(running: Prometheus, expression: str) -> None:
     asked = set(_metrics(running.ask("/api/v1/parse_query", query=expression)))
     assert asked
@@ -123,12 +95,11 @@ def test_prometheus_evaluates_every_rule(running: Prometheus) -> None:
     deadline = time.monotonic() + DEADLINE_SECONDS
     while any(rule["health"] == "unknown" for rule in rules()) and time.monotonic() < deadline:
         time.sleep(0.5)
-    assert {rule["name"]: (rule["health"], rule.get("lastError", "")) for rule in rules()} == {
-        rule["alert"]: ("ok", "") for rule in _rules()
-    }
+    found = {rule["name"]: (rule["health"], rule.get("lastError", "")) for rule in rules()}
+    assert found == dict.fromkeys(ALERTS, ("ok", ""))
 
 
-@pytest.mark.parametrize(("expression"), [pytest.param(query, id=title) for title, query in _panels()])
+@pytest.mark.parametrize("expression", PANELS.values(), ids=PANELS)
 def test_every_panel_shows_something(running: Prometheus, expression: str) -> None:
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not (found := running.query(expression)) and time.monotonic() < deadline:
