@@ -54,6 +54,9 @@ TYPED = (
     f"{_UPGRADE} monitoring.",
     "kubectl rollout status -n chaffinch-system ",
     "kubectl apply --server-side --force-conflicts -f crds/",
+    "kubectl scale -n chaffinch-system ",
+    "kubectl wait -n chaffinch-system --for=delete pod ",
+    "helm rollback chaffinch ",
     "helm uninstall chaffinch ",
 )
 """The beginnings of the commands that the story types."""
@@ -64,8 +67,6 @@ NOT_TYPED = {
     "make demo": "takes a cluster of its own and minutes; it is run before a release",
     "make kubectl ": "the cluster's own kubectl from outside of it; inside, every test uses it",
     "make test": "it is what runs this",
-    "kubectl scale -n chaffinch-system ": "ends the operator before a rollback; see the next one",
-    "helm rollback ": "there is one version, and so none to go back to",
     "make help": "changes nothing, and test_pages looks for its target as for all others",
 }
 """The beginnings of the commands that it does not type, each with the reason."""

@@ -15,9 +15,10 @@ from localcluster import Cluster
 from localcluster.settings import NODE_ADDRESS, Settings
 from readme import seeds
 from readme.checkout import checked_out
+from readme.monitoring import every_panel_shows_something, no_alert_holds
 from readme.reader import Reader
 from readme.seeds import SECRET, TOKEN, TOKEN_KEY, Seeds
-from stage.install import NAMESPACE, VALUES, uninstall, until_no_operator_is_left
+from stage.install import NAMESPACE, OPERATOR_PODS, VALUES, uninstall, until_no_operator_is_left
 from stage.kubectl import Kubectl, Object, says
 from stage.service import ENGINE_FLAGS, Service
 
@@ -45,6 +46,9 @@ def test_the_readme_can_be_followed_from_start_to_end_and_nothing_leaks(
         assert seen["requests"] > 1_000
         chart_upgraded(reader)
         nothing_has_leaked(story, sown, traces)
+        gone_back(reader, story)
+        every_panel_shows_something(SERVICE, started_at)
+        no_alert_holds(SERVICE)
         story.then_no_invariant_was_broken()
         story.then_nothing_was_forbidden()
         reader.types("helm uninstall chaffinch ")
@@ -193,3 +197,15 @@ def nothing_has_leaked(story: Story, sown: Seeds, traces: Collector) -> None:
     assert traces.spans()
     shown = {"traces": b"".join(traces.bodies), "series": seeds.series(), **logged}
     assert sown.found_in(shown) == {}
+
+
+def gone_back(reader: Reader, story: Story) -> None:
+    """The chart goes back to what was first installed; its operator obeys in the attempt that runs."""
+    reader.types("kubectl scale -n chaffinch-system ")
+    reader.types("kubectl wait -n chaffinch-system --for=delete pod ")
+    reader.types("helm rollback chaffinch ")
+    reader.types("kubectl rollout status -n chaffinch-system ")
+    assert len(Kubectl(NAMESPACE).list("pods", OPERATOR_PODS)) == 1
+    reader.types("kubectl chaffinch pause ")
+    status = story.rollout(SERVICE)["status"]
+    assert (status["phase"], status["attempts"]) == ("Paused", 5)
