@@ -62,7 +62,8 @@ def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
     async def rollout(event: kopf.RawEvent, body: Manifest, **_: object) -> None:
         health.watch_event()
         gone = event["type"] == "DELETED"
-        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=gone)
+        version = (body["metadata"]["resourceVersion"], int(body["metadata"]["generation"]))
+        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=gone, version=version)
         if gone:
             hub.wake(SubjectKind.COMMAND, body["metadata"]["namespace"])
 

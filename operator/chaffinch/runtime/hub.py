@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from chaffinch.runtime.wake import Wake
+from chaffinch.runtime.wake import Version, Wake
 
 
 class SubjectKind(StrEnum):
@@ -67,8 +67,15 @@ class Hub:
         self._places: dict[_Place, dict[str, _Care]] = {}
         self._stopped = False
 
-    def saw(self, subject: Subject, *, deleted: bool = False) -> None:
-        """Take note of an event of the subject itself: start its task, wake it, or end it."""
+    def saw(self, subject: Subject, *, deleted: bool = False, version: Version | None = None) -> None:
+        """Take note of an event of the subject itself: start its task, wake it, or end it.
+
+        Args:
+            subject: Whose event.
+            deleted: Whether it is gone.
+            version: What it is now; its task is not woken if that comes from its own last write. None always
+                wakes it.
+        """
         if deleted:
             self._end(subject.uid)
             return
@@ -78,7 +85,7 @@ class Hub:
         if subject.uid not in self._cares and not self._stopped:
             self._start(subject)
         elif care := self._cares.get(subject.uid):
-            care.wake.set()
+            care.wake.set() if version is None else care.wake.saw(version)
 
     def wake(
         self, kind: SubjectKind, namespace: str, name: str | None = None, *, at_once: bool = False

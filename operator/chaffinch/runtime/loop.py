@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from chaffinch.ports.cluster import ClusterError
 from chaffinch.runtime import spending
 from chaffinch.runtime.logs import place_of
-from chaffinch.runtime.wake import Wake
+from chaffinch.runtime.wake import Version, Wake
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +37,13 @@ class Outcome:
         again_in: Most seconds until the next pass, if nothing wakes the loop before.
         gone: The object does not exist any more; there will be no next pass.
         failed: Something could not be read, so that nothing was decided: back off as after an error.
+        wrote: What the object was when this process wrote its status last.
     """
 
     again_in: float
     gone: bool = False
     failed: bool = False
+    wrote: Version | None = None
 
 
 GONE = Outcome(again_in=0, gone=True)
@@ -136,6 +138,7 @@ async def look_after(
         failures = 0
         if outcome.gone:
             return
+        wake.wrote(outcome.wrote)
         await _wait(wake.urgent, pace.spacing)
         await _wait(wake, pace.pause(outcome.again_in, chance()) - pace.spacing)
 

@@ -157,7 +157,7 @@ class RolloutPass:
         work = await self._carried_out(await self._work(body, question, gathered))
         self._publish(work)
         again_in = self._replies.again_in(work.answer.next.requeue_after, self._world.timing.active)
-        return Outcome(again_in, failed=bool(work.seen.problems))
+        return Outcome(again_in, failed=bool(work.seen.problems), wrote=self._statuses.written)
 
     async def _stand_still(
         self, gathered: Gathered, state: RolloutState, broken: InvalidSpec, now: datetime

@@ -10,6 +10,7 @@ from chaffinch.domain.status_update import is_due
 from chaffinch.domain.timing import Timing
 from chaffinch.ports.cluster import Cluster, ConflictError, Kinds, Manifest, RejectedError
 from chaffinch.runtime.status import rollout_patch, writer_of
+from chaffinch.runtime.wake import Version
 
 
 class Term(Protocol):
@@ -28,12 +29,16 @@ class StatusRecord:
         cluster: Where it is.
         term: Whose name writes are signed with.
         timing: How often figures alone are worth a write.
+
+    Attributes:
+        written: What the rollout was after the last write, and of which generation it had been read.
     """
 
     def __init__(self, cluster: Cluster, term: Term, timing: Timing) -> None:
         self._cluster = cluster
         self._term = term
         self._timing = timing
+        self.written: Version | None = None
         self._written_at: datetime | None = None
         self._refused_over: Writer | None = None
 
@@ -57,14 +62,15 @@ class StatusRecord:
             return
         writer = writer_of(body)
         mine = Writer(epoch=self._term.epoch, sequence=writer.sequence + 1 if writer else 1)
-        await self._patch(body, status.model_copy(update={"writer": mine}))
+        made = await self._patch(body, status.model_copy(update={"writer": mine}))
+        self.written = (made["metadata"]["resourceVersion"], int(body["metadata"]["generation"]))
         self._written_at = now
 
-    async def _patch(self, body: Manifest, status: RolloutStatus) -> None:
+    async def _patch(self, body: Manifest, status: RolloutStatus) -> Manifest:
         metadata = body["metadata"]
         place = (Kinds.ROLLOUT, metadata["namespace"], metadata["name"])
         try:
-            await self._cluster.patch_status(*place, rollout_patch(body, status.to_dict()))
+            return await self._cluster.patch_status(*place, rollout_patch(body, status.to_dict()))
         except RejectedError:
             # A failed test and a content that the schema refuses look the same; the writer tells them apart.
             # Once it has, and while nobody has written since, it need not be asked again at each refusal.

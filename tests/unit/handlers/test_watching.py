@@ -14,6 +14,7 @@ from chaffinch.runtime.baseline_export import BaselineExport
 from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.metrics import Metrics
+from chaffinch.runtime.wake import Version
 
 CHAT = Subject(SubjectKind.ROLLOUT, "shop", "chat", "uid-chat")
 STOP = Subject(SubjectKind.COMMAND, "shop", "stop", "uid-stop")
@@ -26,8 +27,8 @@ class ListeningHub(Hub):
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
 
-    def saw(self, subject: Subject, *, deleted: bool = False) -> None:
-        self.told.append(("saw", subject, deleted))
+    def saw(self, subject: Subject, *, deleted: bool = False, version: Version | None = None) -> None:
+        self.told.append(("saw", subject, deleted, *([] if version is None else [version])))
 
     def wake(
         self, kind: SubjectKind, namespace: str, name: str | None = None, *, at_once: bool = False
@@ -57,17 +58,18 @@ def _tell(handler_id: str, body: dict[str, Any], kind: str | None = "MODIFIED") 
 
 
 def _body(name: str, uid: str = "", **labels: str) -> dict[str, Any]:
-    return {"metadata": {"namespace": "shop", "name": name, "uid": uid, "labels": labels}}
+    version = {"resourceVersion": "17", "generation": 3}
+    return {"metadata": {"namespace": "shop", "name": name, "uid": uid, "labels": labels, **version}}
 
 
 @pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED"])
 def test_an_event_of_a_rollout_is_passed_to_its_task(kind: str | None) -> None:
-    assert _tell("rollout", _body("chat", "uid-chat"), kind) == [("saw", CHAT, False)]
+    assert _tell("rollout", _body("chat", "uid-chat"), kind) == [("saw", CHAT, False, ("17", 3))]
 
 
 def test_the_end_of_a_rollout_ends_its_task_and_wakes_the_commands_of_the_namespace() -> None:
     told = _tell("rollout", _body("chat", "uid-chat"), "DELETED")
-    assert told == [("saw", CHAT, True), ("wake", "command", "shop", None)]
+    assert told == [("saw", CHAT, True, ("17", 3)), ("wake", "command", "shop", None)]
 
 
 @pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED", "DELETED"])

@@ -81,6 +81,28 @@ def test_a_wake_reaches_the_named_subject_or_all_of_a_kind_in_the_namespace() ->
     run(story())
 
 
+def test_a_task_is_not_woken_by_the_event_of_its_own_write() -> None:
+    async def story() -> int:
+        passes = 0
+
+        async def look_after(_: Subject, wake: Wake) -> None:
+            nonlocal passes
+            while True:
+                await wake.wait()
+                wake.clear()
+                passes += 1
+                wake.wrote(("17", 3))
+
+        hub = Hub(look_after)
+        for version in (("16", 3), ("17", 3), ("18", 3)):
+            hub.saw(CHAT, version=version)
+            await asyncio.sleep(0.01)
+        await hub.stop(grace_seconds=2)
+        return passes
+
+    assert run(story()) == 2
+
+
 def test_a_wake_may_be_urgent_until_the_next_pass_begins() -> None:
     async def story() -> list[bool]:
         urgent = []
