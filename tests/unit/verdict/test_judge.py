@@ -102,10 +102,16 @@ def test_no_harm_never_passes_a_canary_with_grave_harm() -> None:
     assert verdict_on(errors, evidence(arm(300, errors=12), arm(5700))).outcome is Outcome.INCONCLUSIVE
 
 
-def test_no_harm_without_anything_to_compare_with_asks_that_no_limit_is_broken() -> None:
-    bake = plan(latency_max(), error_max(), require=Level.NO_HARM)
-    assert verdict_on(bake, evidence(arm(200))).outcome is Outcome.PASS
-    assert verdict_on(bake, evidence(arm(200, errors=20))).outcome is Outcome.FAIL
+def test_no_harm_without_a_request_of_stable_to_compare_with_asks_that_each_limit_is_proven() -> None:
+    step = plan(latency_max(), error_max(), require=Level.NO_HARM)
+    nobody_on_stable = arm(0)
+    for control in (None, nobody_on_stable):
+        few = verdict_on(step, evidence(arm(200), control))
+        assert (few.outcome, few.reason) == (Outcome.INCONCLUSIVE, EvidenceReason.JUDGING)
+        enough = verdict_on(step, evidence(arm(1000), control))
+        assert enough.outcome is Outcome.PASS
+        assert [found.ruled_out for found in enough.verdicts] == [pytest.approx(0.648), pytest.approx(0.01)]
+        assert verdict_on(step, evidence(arm(200, errors=20), control)).outcome is Outcome.FAIL
 
 
 def test_a_pass_is_not_looked_for_before_the_minimum_time_is_over() -> None:

@@ -158,14 +158,18 @@ class LatencyMax:
         return self._test(self.comparison.canary).over(log_alpha)
 
     def passes(self, level: Level, log_alpha: float) -> bool:
-        """Return whether the limit is kept; for no harm, whether nothing grave happened beside it."""
-        if level is Level.PROVEN:
+        """Return whether the limit is kept; for no harm, whether nothing grave is seen beside the control."""
+        if self._has_to_be_kept(level):
             return self._test(self.comparison.canary).under(log_alpha)
-        return not self.comparison.control.seen or self.comparison.faster(HARM_SHIFT, log_alpha)
+        return self.comparison.faster(HARM_SHIFT, log_alpha)
 
     def ruled_out(self, level: Level) -> float | None:
         """Return the seconds that a proof rules out; no harm is shown beside the control."""
-        return self.limit * PASS_UP_TO if level is Level.PROVEN else None
+        return self.limit * PASS_UP_TO if self._has_to_be_kept(level) else None
+
+    def _has_to_be_kept(self, level: Level) -> bool:
+        # Without a request of the control nothing shows that there is no harm beside it.
+        return level is Level.PROVEN or not self.comparison.control.seen
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""
@@ -247,14 +251,19 @@ class ErrorMax:
         return ShareTest(self.increase.canary, self.limit).over(log_alpha)
 
     def passes(self, level: Level, log_alpha: float) -> bool:
-        """Return whether the limit is kept; for no harm, whether nothing grave happened beside it."""
-        if level is Level.PROVEN:
+        """Return whether the limit is kept; for no harm, whether nothing grave is seen beside the control."""
+        if self._has_to_be_kept(level):
             return ShareTest(self.increase.canary, self.limit).under(log_alpha)
-        return not self.increase.control.requests or self.increase.below(HARM_INCREASE, log_alpha)
+        return self.increase.below(HARM_INCREASE, log_alpha)
 
     def ruled_out(self, level: Level) -> float | None:
         """Return the share that a proof rules out; no harm is shown beside the control."""
-        return ShareTest(self.increase.canary, self.limit).ruled_out if level is Level.PROVEN else None
+        kept = self._has_to_be_kept(level)
+        return ShareTest(self.increase.canary, self.limit).ruled_out if kept else None
+
+    def _has_to_be_kept(self, level: Level) -> bool:
+        # Without a request of the control nothing shows that there is no harm beside it.
+        return level is Level.PROVEN or not self.increase.control.requests
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""
