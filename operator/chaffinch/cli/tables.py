@@ -9,7 +9,7 @@ from datetime import datetime
 from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.measurement import Sketches, StageMeasurement
 from chaffinch.api.v1alpha1.probe import StageResult
-from chaffinch.api.v1alpha1.step_status import ObjectiveStatus
+from chaffinch.api.v1alpha1.step_status import ObjectiveStatus, ObjectiveVerdict
 from chaffinch.domain import grid
 
 _HEAD = "stage clients requests failed ttft_p50 p95 p99 e2e_p50 p95 tpot_p50 p95"
@@ -23,9 +23,16 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 
 def limit_of(figures: ObjectiveStatus) -> str:
-    """Return an objective's limit and, of a pass, what is proven not to be reached: ``0.30% (<0.60%)``."""
-    proven = f"(<{figures.ruled_out})" if figures.ruled_out else ""
+    """Return an objective's limit and, of a Pass, how far it is proven: ``0.30% (<0.60%)``, or not at all."""
+    proven = "(not proven)" if leaves_limit_open(figures) else ""
+    if figures.ruled_out:
+        proven = f"(<{figures.ruled_out})"
     return f"{figures.limit or ''} {proven}".strip()
+
+
+def leaves_limit_open(figures: ObjectiveStatus) -> bool:
+    """Say whether a Pass means no harm beside stable, and not that the limit is kept."""
+    return figures.verdict is ObjectiveVerdict.PASS and bool(figures.limit) and not figures.ruled_out
 
 
 def counts(figures: ObjectiveStatus) -> str:

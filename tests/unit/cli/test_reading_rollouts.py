@@ -163,6 +163,17 @@ def test_a_generation_that_nobody_looked_at_is_not_healthy(
     assert "Nobody has looked at this generation of the spec yet." in capsys.readouterr().out
 
 
+def test_explain_warns_of_a_pass_that_proves_no_limit_and_of_no_other(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    no_harm = OBJECTIVES[1]
+    proven = no_harm | {"name": "proven", "ruledOut": "0.60%", "message": "it is kept."}
+    objects.put(ROLLOUTS, rollout(objectives=[no_harm, proven]))
+    assert main(["explain", "chat", "-o", "json"]) == Exit.OK
+    told = [each["text"] for each in json.loads(capsys.readouterr().out) if each["about"] == "objective"]
+    assert told == [f"errors (Pass): {no_harm['message']}"]
+
+
 def test_explain_says_what_a_rolled_back_revision_needs(
     objects: Objects, capsys: pytest.CaptureFixture[str]
 ) -> None:

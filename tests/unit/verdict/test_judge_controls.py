@@ -26,6 +26,8 @@ from unit.verdict.builders import (
     verdict_on,
 )
 
+_NO_HARM = "no objective shows harm beside stable; that each `max` is kept is not proven at this step"
+
 
 def test_a_limit_that_stable_misses_too_is_not_held_against_the_canary() -> None:
     seen = evidence(arm(1000), arm(1000, seed=2))
@@ -83,6 +85,7 @@ def test_a_veto_that_passes_says_whether_it_proves_the_limit(canary: ArmEvidence
     judgement = verdict_on(question, evidence(canary))
     (found,) = judgement.verdicts
     assert (judgement.outcome, found.outcome, found.unproven) == (Outcome.PASS, Outcome.PASS, unproven)
+    assert not found.leaves_limit_open
     assert ("no other is proven missed" in judgement.detail) is unproven
 
 
@@ -111,14 +114,17 @@ def test_a_pass_says_which_bound_it_rules_out_and_its_interval_ends_below(
 ) -> None:
     seen = evidence(arm(9000), arm(9000, seed=2))
     for level, want in ((Level.PROVEN, proven), (Level.NO_HARM, no_harm)):
-        (found,) = verdict_on(plan(gate, require=level), seen).verdicts
+        judgement = verdict_on(plan(gate, require=level), seen)
+        (found,) = judgement.verdicts
         assert found.outcome is Outcome.PASS
+        assert judgement.detail == ("every objective passes" if want is not None else _NO_HARM)
         assert found.ruled_out == (None if want is None else pytest.approx(want))
         high = found.interval[1]
         assert want is None or (high is not None and high <= want)
+        assert found.leaves_limit_open is (want is None)
 
 
 def test_what_has_not_passed_rules_nothing_out() -> None:
     for errors, outcome in ((1, Outcome.INCONCLUSIVE), (9, Outcome.FAIL)):
         (found,) = verdict_on(plan(error_max(0.003)), evidence(arm(200, errors=errors))).verdicts
-        assert (found.outcome, found.ruled_out) == (outcome, None)
+        assert (found.outcome, found.ruled_out, found.leaves_limit_open) == (outcome, None, False)

@@ -112,7 +112,7 @@ class ObjectiveStatus(StatusModel):
     limit: ValueText | None = None
     """The limit that it is held to."""
     ruled_out: ValueText | None = None
-    """Of a `Pass`, what is proven not to be reached: as near to the limit as the step asks."""
+    """Of a `Pass`, what is proven not to be reached; absent where no harm beside stable is all it says."""
     samples: ArmSamples | None = None
     """How many requests this rests on."""
     eta: Timestamp | None = None

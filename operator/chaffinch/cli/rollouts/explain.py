@@ -11,6 +11,7 @@ from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.remedies import remedy_of
 from chaffinch.api.v1alpha1.step_status import ObjectiveVerdict
 from chaffinch.cli.rollouts.snapshot import Snapshot
+from chaffinch.cli.tables import leaves_limit_open
 
 _REASONS = {str(reason): reason for reason in Reason}
 _IN_ATTEMPT = {RolloutStage.DEPLOYING, RolloutStage.STEPPING}
@@ -52,7 +53,7 @@ def _objectives(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.status.rollout is None:
         return
     for each in snapshot.status.objectives:
-        if each.verdict is not ObjectiveVerdict.PASS and each.message:
+        if each.message and (each.verdict is not ObjectiveVerdict.PASS or leaves_limit_open(each)):
             yield f"{each.name} ({each.verdict}): {each.message}"
 
 

@@ -55,6 +55,8 @@ def judge(
 def _why_it_passes(verdicts: tuple[GateVerdict, ...]) -> str:
     if any(verdict.unproven for verdict in verdicts):
         return "every objective that a probe can prove passes, and no other is proven missed"
+    if any(verdict.leaves_limit_open for verdict in verdicts):
+        return "no objective shows harm beside stable; that each `max` is kept is not proven at this step"
     return "every objective passes"
 
 

@@ -190,6 +190,11 @@ class GateVerdict:
     ruled_out: float | None = None
     unproven: bool = False
 
+    @property
+    def leaves_limit_open(self) -> bool:
+        """Whether its Pass says no more than that there is no harm beside stable: the limit is not proven."""
+        return self.outcome is Outcome.PASS and self.ruled_out is None and not self.unproven
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

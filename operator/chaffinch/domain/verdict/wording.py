@@ -62,6 +62,8 @@ def _requests(verdict: GateVerdict) -> str:
 def _meaning(verdict: GateVerdict) -> str:
     if verdict.unproven:
         return "not proven kept; a probe fails it only if its lower bound is beyond the limit"
+    if verdict.leaves_limit_open:
+        return "pass, no harm beside stable; its limit is not proven"
     if verdict.outcome is not Outcome.INCONCLUSIVE:
         return verdict.outcome.lower()
     if verdict.reason in {EvidenceReason.NO_DATA, EvidenceReason.BELOW_FLOOR, EvidenceReason.TOO_QUIET}:
