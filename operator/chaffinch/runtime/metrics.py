@@ -21,7 +21,7 @@ class Metrics:
         meters = Meters()
         self.registry = meters.registry
         self._passes = meters.counter("chaffinch_passes_total", "Looks at one object.", "kind", "outcome")
-        self._pass_seconds = meters.seconds("chaffinch_pass_seconds", "How long a look took.", "kind")
+        self._pass_seconds = meters.seconds("chaffinch_pass_seconds", "How long a pass took.", "kind")
         self._requests = meters.counter(
             "chaffinch_kubernetes_requests_total",
             "Requests to the API server, by the status code of the answer; `none` without one.",

@@ -104,7 +104,7 @@ class _Memory:
         lag_since: Since when the newest route is not acknowledged by all.
         rolled_back: The newest attempt whose rollback all ready routers have acknowledged.
         ends: Outcome and cause of attempts that were counted.
-        looked: Whether it was said how the newest look at it went.
+        looked: Whether it was said how the newest pass over it went.
     """
 
     samples: _Samples = field(default_factory=dict)
@@ -130,7 +130,7 @@ class RolloutMetrics:
             "cause",
         )
         self._failed = meters.gauge(
-            "chaffinch_rollout_pass_failed", "1 if the newest look at the rollout failed.", *ROLLOUT
+            "chaffinch_rollout_pass_failed", "1 if the newest pass over the rollout failed.", *ROLLOUT
         )
         self._memories: dict[tuple[str, str], _Memory] = {}
 
@@ -155,7 +155,7 @@ class RolloutMetrics:
         self._attempts.labels(namespace, name, outcome.value, cause).inc()
 
     def looked(self, namespace: str, name: str, *, failed: bool) -> None:
-        """Say whether the newest look at a rollout failed."""
+        """Say whether the newest pass over a rollout failed."""
         self._memories.setdefault((namespace, name), _Memory()).looked = True
         self._failed.labels(namespace, name).set(failed)
 
