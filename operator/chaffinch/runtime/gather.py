@@ -2,12 +2,15 @@
 
 Reads go to the API server and not to a cache, so a pass never decides on an object that is older than the
 operator's own last write. A read that fails becomes a word in ``problems`` and ends the gathering: with one
-of its reads missing a pass decides nothing, and more reads would only burden a server in trouble.
+of its reads missing a pass decides nothing, and more reads would only burden a server in trouble. So one goes
+ahead, and only then are there several side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -69,6 +72,16 @@ class Gathered:
     commands: Mapping[str, Manifest] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Workloads:
+    """What a rollout has in the cluster, but for its route."""
+
+    deployments: Sequence[Manifest]
+    kept: Sequence[Manifest]
+    services: Sequence[Manifest]
+    pods: Sequence[Manifest]
+
+
 class Gatherer:
     """Reads on behalf of rollouts."""
 
@@ -102,15 +115,14 @@ class Gatherer:
     ) -> Gathered:
         attempt = state.attempts
         labels = {ROLLOUT_LABEL: rollout.name}
-        deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
-        kept = await self._frozen(rollout, labels)
-        services = await self._owned(Kinds.SERVICE, rollout, labels)
-        found = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
-        pods = [pod for pod in found if pod_of(pod).created >= made]
-        revisions = _revisions(kept, deployments, _of_component(pods, ENGINE))
-        router, taken, edited = await self._router(rollout, state, _of_component(pods, ROUTER))
-        probes = await self._owned(Kinds.PROBE, rollout, labels)
-        commands = await self._commands(rollout, state)
+        workloads = await self._workloads(rollout, made)
+        async with _side_by_side() as reads:
+            routers = reads.create_task(self._router(rollout, state, _of_component(workloads.pods, ROUTER)))
+            found = reads.create_task(self._owned(Kinds.PROBE, rollout, labels))
+            waiting_commands = reads.create_task(self._commands(rollout, state))
+        router, taken, edited = routers.result()
+        probes, commands = found.result(), waiting_commands.result()
+        revisions = _revisions(workloads.kept, workloads.deployments, _of_component(workloads.pods, ENGINE))
         seen = Observation(
             rollout,
             revisions=revisions,
@@ -122,8 +134,24 @@ class Gatherer:
             commands=tuple(command_of(body) for body in commands.values()),
         )
         outdated = tuple(one for one in probes if _attempt_of(one) <= attempt - KEPT_ATTEMPTS)
-        live = {address_of(one): one for one in (*deployments, *services, *kept, *probes)}
+        children = (*workloads.deployments, *workloads.services, *workloads.kept, *probes)
+        live = {address_of(one): one for one in children}
         return Gathered(seen, live, outdated, commands)
+
+    async def _workloads(self, rollout: RolloutIdentity, made: datetime) -> _Workloads:
+        labels = {ROLLOUT_LABEL: rollout.name}
+        deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
+        async with _side_by_side() as reads:
+            kept = reads.create_task(self._frozen(rollout, labels))
+            services = reads.create_task(self._owned(Kinds.SERVICE, rollout, labels))
+            pods = reads.create_task(self._pods(rollout, made, labels))
+        return _Workloads(deployments, kept.result(), services.result(), pods.result())
+
+    async def _pods(
+        self, rollout: RolloutIdentity, made: datetime, labels: Mapping[str, str]
+    ) -> list[Manifest]:
+        found = await self._cluster.list(Kinds.POD, rollout.namespace, labels)
+        return [pod for pod in found if pod_of(pod).created >= made]
 
     async def _commands(self, rollout: RolloutIdentity, state: RolloutState) -> Mapping[str, Manifest]:
         """Read the commands that wait for the rollout, by uid, in the order in which they are dealt with."""
@@ -197,6 +225,16 @@ class Gatherer:
             return None
         measured = next((one.frozen for one in revisions if one.revision == comparison.revision), None)
         return await self._baselines.read(rollout.namespace, comparison, measured)
+
+
+@asynccontextmanager
+async def _side_by_side() -> AsyncIterator[asyncio.TaskGroup]:
+    """Reads at the same time: the first that fails ends the others, and its error is raised alone."""
+    try:
+        async with asyncio.TaskGroup() as reads:
+            yield reads
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 def _attempt_of(probe: Manifest) -> int:
