@@ -73,7 +73,7 @@ class Fault:
     def service(self, namespace: str) -> Service:
         """Return the service that its users call."""
         return Service(
-            namespace, self.name, self.replicas, objectives=OBJECTIVES, steps=(WARM_UP, _LONG_CANARY)
+            namespace, self.name, replicas=self.replicas, objectives=OBJECTIVES, steps=(WARM_UP, _LONG_CANARY)
         )
 
     def first(self, namespace: str) -> dict[str, Any]:
