@@ -12,15 +12,19 @@ import yaml
 
 from e2e.story import KIND, Story
 from e2e.strategies import OBJECTIVES, STEPS
+from stage.install import REPOSITORY
 from stage.kubectl import KubectlError, Object, condition, has_condition, says
-from stage.service import PROBE, Service, load_probe
+from stage.service import Service, load_probe
 
 BASELINE = ("chat", "v1")
-PROBED = (STEPS[0], PROBE, *STEPS[1:])
+PROFILE = REPOSITORY / "baselines" / "profile-smoke-v1.yaml"
+"""A load of a user's own: a copy of a built-in one, as they begin with."""
+PROBED = (STEPS[0], {"name": "probe", "probe": {"profile": "smoke"}}, *STEPS[1:])
 
 
 def test_a_slow_version_is_rolled_back_by_the_probe_against_the_baseline(story: Story) -> None:
     service = Service(story.namespace, steps=PROBED, objectives=OBJECTIVES, baseline=BASELINE)
+    story.kubectl("apply", f"--filename={PROFILE}")
     v1 = story.given_stable(service)["status"]["stable"]["revision"]
     manifest = frozen_baseline(story, service)
     weights: set[int] = set()
@@ -63,7 +67,7 @@ def frozen_baseline(story: Story, service: Service) -> dict[str, Any]:
 
     The operator freezes it too, under another version, as the probe asks it to.
     """
-    probe = load_probe(service, "chat-baseline", profile="smoke/v1")
+    probe = load_probe(service, "chat-baseline", profile="smoke")
     probe["spec"]["freeze"] = {"name": "chat", "version": "v0"}
     story.kubectl.apply(probe)
     story.kubectl.until(

@@ -13,20 +13,13 @@ from stage.install import NAMESPACE, OPERATOR_USER, RELEASE
 from stage.kubectl import Kubectl, Object
 
 HANDED_ON = "is handed to the agents of routers, and nobody can hand on what they do not have"
-OLD_REVISION = "a revision's objects go with the fourth one after it"
 BINDINGS = {f"{RELEASE}-operator", f"{RELEASE}-lease"}
 NOT_USED_BY_ANY_STORY = {
     "get endpointslices.discovery.k8s.io": HANDED_ON,
     "list endpointslices.discovery.k8s.io": HANDED_ON,
     "watch endpointslices.discovery.k8s.io": HANDED_ON,
-    "get probeprofiles.chaffinch.dev": "is for users' profiles; the stories use built-in ones",
-    "delete controllerrevisions.apps": OLD_REVISION,
-    "delete deployments.apps": OLD_REVISION,
-    "delete services": OLD_REVISION,
-    "delete poddisruptionbudgets.policy": OLD_REVISION,
-    "delete rolloutrecords.chaffinch.dev": "a record goes with the tenth one after it",
 }
-"""What it takes longer than a story to need, and why it is needed."""
+"""What the operator itself does not use, and why it is needed."""
 
 
 def test_no_right_is_granted_that_nothing_uses(chaffinch: None) -> None:  # noqa: ARG001 - its roles are looked at
