@@ -66,6 +66,7 @@ def test_children_carry_nothing_foreign_and_go_with_their_rollout_but_for_its_ba
     then_nothing_foreign_was_taken_over(seen)
     then_every_child_has_its_owner(seen)
     then_a_label_changes_nothing(story, service)
+    when_a_command_is_refused(story, service)
     then_only_the_baseline_outlives_them(story)
 
 
@@ -186,6 +187,25 @@ def what_runs(story: Story, service: Service) -> dict[str, Any]:
         "pods": {pod["metadata"]["uid"] for pod in pods},
         "restarts": restarts(pods),
     }
+
+
+def when_a_command_is_refused(story: Story, service: Service) -> None:
+    """Somebody asks for what nothing can be done about now, and is told so; the answer can be read on."""
+    spec = {
+        "rollout": service.name,
+        "revision": story.rollout(service)["status"]["stable"]["revision"],
+        "action": "Abort",
+        "requestedBy": "alice",
+    }
+    command = {"kind": "RolloutCommand", "metadata": {"name": "abort"}, "spec": spec}
+    story.kubectl(
+        "create", "--as=alice", "--as-group=system:masters", "--filename=-",
+        stdin=json.dumps({"apiVersion": "chaffinch.dev/v1alpha1", **command}),
+    )  # fmt: skip
+    story.kubectl.until(
+        "rolloutcommand", "abort", lambda found: found.get("status", {}).get("outcome") == "Refused",
+        seconds=30, what="refused",
+    )  # fmt: skip
 
 
 def then_only_the_baseline_outlives_them(story: Story) -> None:
