@@ -229,9 +229,6 @@ def _spare() -> None:
     """Let the libraries do less of what nobody needs here."""
     gc.freeze()  # what has been imported stays, and need not be looked at again
     gc.set_threshold(*_COLLECT_AFTER)
-    # httpcore tries to import it several times in each request, which took a third of the request. A name
-    # that is known to be absent is not searched for.
-    sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 
 
 def main() -> OperatorExit:
