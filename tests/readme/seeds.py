@@ -46,7 +46,9 @@ class Seeds:
     def sow(self, url: str, model: str) -> None:
         """Ask a service as its users do, with a key and a prompt, rightly and wrongly."""
         headers = {"Authorization": f"Bearer {API_KEY}"}
-        asked = {"model": model, "max_tokens": 16, "messages": [{"role": "user", "content": PROMPT}]}
+        messages = [{"role": "user", "content": PROMPT}]
+        # An answer that ended by itself might be too short to be told apart.
+        asked = {"model": model, "max_tokens": 16, "ignore_eos": True, "messages": messages}
         with httpx.Client(headers=headers, timeout=_SECONDS, trust_env=False) as client:
             answer = client.post(f"{url}/v1/chat/completions", json=asked).raise_for_status().json()
             wrong = client.post(f"{url}/v1/chat/completions", json={**asked, "model": PROMPT})
