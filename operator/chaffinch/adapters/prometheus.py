@@ -61,8 +61,8 @@ _METRICS = (
 _SETTLED = timedelta(seconds=30)
 _LONGEST_SECONDS = 60.0
 """How long all questions of one reading may take, and the wait for its turn."""
-_MOST_AT_ONCE = 2
-"""So many replies are held at the same time: each is a megabyte, and several more while it is read."""
+_MOST_AT_ONCE = 4
+"""So many replies are held at the same time: each is a few hundred kilobytes, and megabytes while it is read."""
 
 
 class PrometheusEvidence:

@@ -60,8 +60,8 @@ class Pace:
         request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
             20 requests a minute. For very many it is twice the longest pause.
         pass_timeout: Longest time that one pass may take.
-        exact: Longest pause that is kept exactly. A longer one ends earlier, at up to half of it, so that
-            objects which were all looked at when the process began are not looked at together ever after.
+        exact: Longest pause that is kept exactly. A longer one ends up to a quarter earlier, so that objects
+            which were all looked at in one moment once are not looked at together ever after.
     """
 
     spacing: float = 1.0
@@ -69,7 +69,7 @@ class Pace:
     longest_backoff: float = 30.0
     request_price: float = 3.0
     pass_timeout: float = 120.0
-    exact: float = 60.0
+    exact: float = 8.0
 
     def pause(self, again_in: float, chance: float) -> float:
         """Return how long to wait for the next pass after one that has not failed.
@@ -78,7 +78,7 @@ class Pace:
             again_in: How long the pass said.
             chance: A random number in [0, 1).
         """
-        return again_in if again_in <= self.exact else again_in * (0.5 + chance / 2)
+        return again_in if again_in <= self.exact else again_in * (0.75 + chance / 4)
 
     def backoff(self, failures: int, chance: float, requests: int = 0) -> float:
         """Return the pause after so many failures in a row.
