@@ -62,7 +62,7 @@ _SETTLED = timedelta(seconds=30)
 _LONGEST_SECONDS = 60.0
 """How long all questions of one reading may take, and the wait for its turn."""
 _MOST_AT_ONCE = 4
-"""So many replies are held at the same time: each is a few hundred kilobytes, and megabytes while it is read."""
+"""So many replies are held at the same time: each is hundreds of kilobytes, and more while it is read."""
 
 
 class PrometheusEvidence:

@@ -8,7 +8,6 @@ Every pass of a canary asks, so this is done with aiohttp, which takes a third o
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from datetime import timedelta
