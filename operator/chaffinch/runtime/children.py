@@ -38,6 +38,7 @@ class Children:
         self._clock = clock
         self._recheck_seconds = recheck_seconds
         self._verified: dict[Address, tuple[Manifest, float]] = {}
+        self._looked_at: set[Address] = set()
         self._as_wanted = AsWanted()
 
     async def survey(
@@ -57,8 +58,12 @@ class Children:
         """
         live: dict[Address, Manifest] = {}
         taken: list[str] = []
+        self._looked_at.clear()
         for one in wanted:
-            found = None if self._is_verified(one) else await self._find(one, known)
+            if self._is_verified(one):
+                continue
+            self._looked_at.add(one.address)
+            found = await self._find(one, known)
             if found is None:
                 continue
             live[one.address] = found
@@ -76,7 +81,8 @@ class Children:
             wanted: What should be.
             live: From :meth:`survey`.
         """
-        looked_at = [one for one in wanted if not self._is_verified(one)]
+        # What was not looked at then, and ought to be again by now, has not been deleted for that.
+        looked_at = [one for one in wanted if one.address in self._looked_at and not self._is_verified(one)]
         edits = (self._as_wanted.edit(one, live.get(one.address)) for one in looked_at)
         return tuple(edit for edit in edits if edit is not None)
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from chaffinch.domain.names import RolloutIdentity, child_labels, owner_reference
+from chaffinch.domain.observation import ForeignEdit
 from chaffinch.ports.cluster import Kinds, Manifest
 from chaffinch.runtime.children import Children
 from chaffinch.runtime.reading import Address, address_of
 from chaffinch.runtime.wanted import Wanted
 from fakes.cluster import FakeCluster
-from fakes.virtual_time import LoopClock
+from fakes.virtual_time import LoopClock, run
 
 NAMESPACE = "shop"
 ROLLOUT = RolloutIdentity(NAMESPACE, "chat", "uid-1")
@@ -105,3 +106,24 @@ def test_what_nobody_has_written_is_not_compared_again(
         assert cluster.read(Kinds.SERVICE, NAMESPACE, "chat")["spec"] == {"ports": [{"port": port}]}
 
     asyncio.run(story())
+
+
+def of_router(kind: str) -> Wanted:
+    api_version = "v1" if kind == "ServiceAccount" else "rbac.authorization.k8s.io/v1"
+    labels = child_labels("chat", "router")
+    metadata = {"namespace": NAMESPACE, "name": "chat-router", "labels": labels}
+    owners = {"ownerReferences": [owner_reference(ROLLOUT)]}
+    return Wanted({"apiVersion": api_version, "kind": kind, "metadata": {**metadata, **owners}})
+
+
+def test_what_is_due_for_another_look_while_others_are_looked_at_was_not_deleted_for_that() -> None:
+    async def story() -> tuple[ForeignEdit, ...]:
+        cluster, binding, account = FakeCluster(), of_router("RoleBinding"), of_router("ServiceAccount")
+        children = Children(cluster, LoopClock(), recheck_seconds=300)
+        await children.make([binding], {})
+        await asyncio.sleep(299.5)
+        cluster.delay = 1
+        live, _ = await children.survey([binding, account], {})
+        return children.edited([binding, account], live)
+
+    assert run(story()) == ()
