@@ -83,7 +83,7 @@ class PrometheusEvidence:
         """Return both arms since the step's start, or why they cannot be had."""
         try:
             async with asyncio.timeout(_LONGEST_SECONDS):
-                evidence = await self._read(question)
+                evidence = await self._read(_Asking(self._queries, self._turns, question))
         except UnusableReplyError as unusable:
             return unusable.no_evidence
         except TimeoutError:
@@ -92,38 +92,39 @@ class PrometheusEvidence:
             return NoEvidence(Problem.STALE_DATA, "the routers' newest block is too old")
         return evidence
 
-    async def _read(self, question: EvidenceQuestion) -> Evidence:
-        window = _until(question.now, END_WINDOW)
-        index = await self._index(question, window)
+    async def _read(self, asking: _Asking) -> Evidence:
+        question, window = asking.question, _until(asking.question.now, END_WINDOW)
+        index = await asking.index(window)
         blocks = newest_blocks(index)
         known = self._readings.of(question)
         if known.evidence is not None and known.blocks == blocks:
             self._readings.keep(question, known)
             return known.evidence
-        if blocks and not is_counted(blocks, _arms(question).revisions, first_block_of(question.since)):
+        if blocks and not is_counted(blocks, asking.arms.revisions, first_block_of(question.since)):
             raise UnusableReplyError(Problem.NO_DATA, NOT_YET_COUNTED)
-        known = await self._with_start(question, known, blocks.keys())
-        known = await self._with_ends(question, known, index, window)
-        evidence = evidence_of(_arms(question), question.since, known.start.found or {}, known.ends)
+        known = await self._with_start(asking, known, blocks.keys())
+        known = await self._with_ends(asking, known, index, window)
+        evidence = evidence_of(asking.arms, question.since, known.start.found or {}, known.ends)
         self._readings.keep(question, replace(known, evidence=evidence))
         return evidence
 
     async def _with_ends(
-        self, question: EvidenceQuestion, known: Reading, index: Sequence[CountSeries], window: Window
+        self, asking: _Asking, known: Reading, index: Sequence[CountSeries], window: Window
     ) -> Reading:
         """Read what was scraped last of the routers that have counted a further block."""
         blocks = newest_blocks(index)
         ends = {agent: newest_of(known.ends.get(agent, {}), window) for agent in blocks}
         news = {agent for agent in blocks if not ends[agent] or blocks[agent] != known.blocks.get(agent)}
-        found = await self._scrapes(question, newest_scrapes(index, news), window)
+        found = await asking.scrapes(newest_scrapes(index, news), window)
         for agent in blocks.keys() & found.keys():
             ends[agent] = newest_of({**ends[agent], **found[agent]}, window)
-        return self._readings.keep(question, replace(known, blocks=blocks, ends=ends, evidence=None))
+        return self._readings.keep(asking.question, replace(known, blocks=blocks, ends=ends, evidence=None))
 
-    async def _with_start(self, question: EvidenceQuestion, known: Reading, agents: Set[str]) -> Reading:
+    async def _with_start(self, asking: _Asking, known: Reading, agents: Set[str]) -> Reading:
+        question = asking.question
         while (start := known.start).of(agents) is None:
             end = start.after + START_WINDOW
-            start = await self._first(question, _until(min(end, question.now), START_WINDOW), start, agents)
+            start = await _first(asking, _until(min(end, question.now), START_WINDOW), start, agents)
             past = question.now > end + _SETTLED
             if past:
                 # The past does not change any more, and reading it again each time is most of the cost.
@@ -133,43 +134,53 @@ class PrometheusEvidence:
                 return known
         return known
 
-    async def _first(
-        self, question: EvidenceQuestion, window: Window, known: Start, agents: Set[str]
-    ) -> Start:
-        """Return the step's start as far as a window shows it."""
-        index = await self._index(question, window)
-        span = first_scrapes(index, _arms(question).revisions, first_block_of(question.since) - 1)
-        found = known.found
-        if found is None or span != known.span or not agents <= found.keys():
-            found = starts_of(question.since, await self._scrapes(question, span, window))
-        settled = span is not None and span.end + _SETTLED.total_seconds() < question.now.timestamp()
-        return replace(known, found=found, span=span, settled=settled)
 
-    async def _index(self, question: EvidenceQuestion, window: Window) -> tuple[CountSeries, ...]:
-        return read_matrix(await self._queries.ask(question, _INDEX, window), window)
+class _Asking:
+    """The questions of one reading; a scrape that is a step's first and its newest is read once."""
 
-    async def _scrapes(
-        self, question: EvidenceQuestion, few: Window | None, every: Window
-    ) -> Mapping[str, Scrapes]:
+    def __init__(
+        self, queries: PrometheusQueries, turns: asyncio.Semaphore, question: EvidenceQuestion
+    ) -> None:
+        self.question = question
+        self.arms = Arms(question.candidate, question.stable)
+        self._queries = queries
+        self._turns = turns
+        self._read: dict[Window, Mapping[str, Scrapes]] = {}
+
+    async def index(self, window: Window) -> tuple[CountSeries, ...]:
+        """Read the block index alone."""
+        return read_matrix(await self._queries.ask(self.question, _INDEX, window), window)
+
+    async def scrapes(self, few: Window | None, every: Window) -> Mapping[str, Scrapes]:
         """Read the few scrapes that are needed; all of them if an agent has no whole one among those."""
         if few is None:
             return {}
-        scrapes = await self._decoded(question, few)
-        return scrapes if all(scrapes.values()) else await self._decoded(question, every)
+        scrapes = await self._decoded(few)
+        return scrapes if all(scrapes.values()) else await self._decoded(every)
 
-    async def _decoded(self, question: EvidenceQuestion, window: Window) -> Mapping[str, Scrapes]:
-        async with self._turns:
-            body = await self._queries.ask(question, _METRICS, window)
-            # A large reply takes a while to read, and other rollouts must not wait for it.
-            return await asyncio.to_thread(_read_whole, body, window, _arms(question).revisions)
+    async def _decoded(self, window: Window) -> Mapping[str, Scrapes]:
+        if window not in self._read:
+            async with self._turns:
+                body = await self._queries.ask(self.question, _METRICS, window)
+                # A large reply takes a while to read, and other rollouts must not wait for it.
+                self._read[window] = await asyncio.to_thread(_read_whole, body, window, self.arms.revisions)
+        return self._read[window]
+
+
+async def _first(asking: _Asking, window: Window, known: Start, agents: Set[str]) -> Start:
+    """Return the step's start as far as a window shows it."""
+    question = asking.question
+    index = await asking.index(window)
+    span = first_scrapes(index, asking.arms.revisions, first_block_of(question.since) - 1)
+    found = known.found
+    if found is None or span != known.span or not agents <= found.keys():
+        found = starts_of(question.since, await asking.scrapes(span, window))
+    settled = span is not None and span.end + _SETTLED.total_seconds() < question.now.timestamp()
+    return replace(known, found=found, span=span, settled=settled)
 
 
 def _read_whole(body: bytes, window: Window, revisions: frozenset[str]) -> Mapping[str, Scrapes]:
     return scrapes_of(read_matrix(body, window), revisions)
-
-
-def _arms(question: EvidenceQuestion) -> Arms:
-    return Arms(question.candidate, question.stable)
 
 
 def _until(end: datetime, reach: timedelta) -> Window:

@@ -60,8 +60,8 @@ class Pace:
         request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
             20 requests a minute. For very many it is twice the longest pause.
         pass_timeout: Longest time that one pass may take.
-        exact: Longest pause that is kept exactly. A longer one ends up to a quarter earlier, so that objects
-            which were all looked at in one moment once are not looked at together ever after.
+        exact: Longest pause that is kept exactly. A longer one ends earlier, at half of it at most, so that
+            objects which were all looked at in one moment are not looked at together ever after.
     """
 
     spacing: float = 1.0
@@ -78,7 +78,7 @@ class Pace:
             again_in: How long the pass said.
             chance: A random number in [0, 1).
         """
-        return again_in if again_in <= self.exact else again_in * (0.75 + chance / 4)
+        return again_in if again_in <= self.exact else again_in * (0.5 + chance / 2)
 
     def backoff(self, failures: int, chance: float, requests: int = 0) -> float:
         """Return the pause after so many failures in a row.

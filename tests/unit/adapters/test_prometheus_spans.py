@@ -67,6 +67,20 @@ async def test_a_start_that_is_past_is_read_once() -> None:
     ]
 
 
+async def test_a_scrape_that_is_the_first_of_a_step_and_its_newest_is_read_once() -> None:
+    stored = Scrapes()
+    for second, block in ((2, B - 2), (17, B)):  # it has counted two blocks since the one before
+        stored.add("a", B * 10 + second, alike(B - 9, block, 100 * (block - B + 9)))
+    asked: list[tuple[str, float, float]] = []
+    async with prometheus(holding(stored, asked)) as url:
+        source = PrometheusEvidence(url)
+        answered = await source.live(_at(20))
+        await source.aclose()
+    assert isinstance(answered, Evidence)
+    assert answered.candidate.requests == 0
+    assert [what for what, _, _ in asked] == ["index", "index", "all"]
+
+
 def _at(second: float) -> EvidenceQuestion:
     """The question, so many seconds after the step's start."""
     return replace(QUESTION, now=datetime.fromtimestamp(B * 10 + second, UTC))

@@ -75,7 +75,7 @@ def test_an_urgent_event_does_not_wait_for_that_distance_but_for_the_pause_after
 
 def test_only_a_long_pause_is_spread() -> None:
     assert [PACE.pause(8, chance) for chance in (0.0, 1.0)] == [8, 8]
-    assert [PACE.pause(600, chance) for chance in (0.0, 0.5, 1.0)] == [450, 525, 600]
+    assert [PACE.pause(600, chance) for chance in (0.0, 0.5, 1.0)] == [300, 450, 600]
 
 
 def test_failures_back_off_to_the_longest_pause_and_success_forgets_them() -> None:
