@@ -20,6 +20,7 @@ from localcluster.settings import API_URL, REPOSITORY
 from stage.install import NAMESPACE, RELEASE, VALUES, helm, uninstall
 
 _TOKEN_HOURS = 12
+_ANSWER_SECONDS = 30.0  # for the administrator, beside operators that keep the machine busy
 
 _ROLE = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "lanes"}
 _LANES_LEASES = (
@@ -79,7 +80,7 @@ def playground(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> It
         background.run(stage.start())
         try:
             yield Playground(
-                api=ApiClient(settings.pki),
+                api=ApiClient(settings.pki, timeout=_ANSWER_SECONDS),
                 kubectl=kubectl,
                 background=background,
                 stage=stage,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+from crash.children import Child, Fresh, Starter
 from loopback import free_port
 
 _END_SECONDS = 20.0
@@ -36,14 +35,18 @@ class OperatorProcess:
         api_url: Where it finds the API server: a fault proxy.
         folder: For its kubeconfig and its log.
         settings: Environment variables.
+        starter: How its processes come to be.
 
     Attributes:
         settings: All environment variables of ours that it is given at its next start.
         started_with: Those that the last one was given.
     """
 
-    def __init__(self, name: str, api_url: str, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, name: str, api_url: str, folder: Path, settings: Mapping[str, str], starter: Starter = Fresh
+    ) -> None:
         self.name = name
+        self._starter = starter
         self.log = folder / f"{name}.log"
         kubeconfig = folder / f"{name}.kubeconfig"
         kubeconfig.write_text(json.dumps(_kubeconfig(api_url)))
@@ -59,29 +62,23 @@ class OperatorProcess:
             **settings,
         }
         self.started_with: Mapping[str, str] = {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Child | None = None
 
     @property
     def alive(self) -> bool:
         """Whether the process runs, asleep or not."""
-        return self._process is not None and self._process.poll() is None
+        return self._process is not None and self._process.exit_code is None
 
     @property
     def exit_code(self) -> int | None:
         """How it ended; None if it has not."""
-        return None if self._process is None else self._process.poll()
+        return None if self._process is None else self._process.exit_code
 
     def start(self) -> None:
         """Start the process; it becomes ready later."""
         assert not self.alive, f"{self.name} runs already"
         self.started_with = dict(self.settings)
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "chaffinch"],
-                env={**os.environ, **self.settings},
-                stdout=log,
-                stderr=log,
-            )
+        self._process = self._starter({**os.environ, **self.settings}, self.log)
 
     def revive(self) -> None:
         """Start the next process if the last one has ended."""
@@ -103,7 +100,7 @@ class OperatorProcess:
     def terminate(self) -> int:
         """Ask the process to end; return its exit code."""
         assert self._process is not None
-        self._process.terminate()
+        self._process.send_signal(signal.SIGTERM)
         return self._process.wait(_END_SECONDS)
 
     def stop(self) -> None:

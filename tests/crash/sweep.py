@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
+from crash.children import Forked
 from crash.history import History, differences
 from crash.operator_process import OperatorProcess
 from crash.playground import Playground
@@ -24,6 +25,7 @@ from faultproxy.journal import writes
 from faultproxy.rules import Fault, Then
 
 _SERVES = "CHAFFINCH_WATCH_NAMESPACES"
+_LEASE_SECONDS = "15"  # a lane need not wait for its end, and a busy machine should not cost it its Lease
 LANES = int(os.environ.get("CRASH_LANES", "3"))
 """How many: more are faster, as long as the machine is not busy."""
 TRIES = 4
@@ -129,7 +131,9 @@ class Lane:
         name = f"lane-{number}"
         with (
             playground.proxy() as proxy,
-            playground.operator(proxy, name, CHAFFINCH_LEASE_NAME=name) as operator,
+            playground.operator(
+                proxy, name, Forked, CHAFFINCH_LEASE_NAME=name, CHAFFINCH_LEASE_DURATION=_LEASE_SECONDS
+            ) as operator,
         ):
             yield cls(playground, proxy, operator)
 
@@ -160,14 +164,14 @@ class Lane:
         """Bring a first version up and roll the next one out, under a rule; return what happened."""
         playground, proxy = self._playground, self._proxy
         # A busy machine may cost an operator its Lease at any time, and so its life.
-        playground.until_stable(service(namespace, FIRST), self._operator.revive)
-        playground.until_quiet(proxy, namespace, self._operator.revive)
+        playground.until_stable(service(namespace, FIRST), self._revive)
+        playground.until_quiet(proxy, namespace, self._revive)
         before = len(proxy.journal.of_namespace(namespace))
         if rule is not None:
             proxy.script.add(rule)
         playground.apply(service(namespace, GOOD if ending is Ending.PROMOTED else SLOW))
-        playground.until_attempt_ends(namespace, 2, self._operator.revive)
-        playground.until_quiet(proxy, namespace, self._operator.revive)
+        playground.until_attempt_ends(namespace, 2, self._revive)
+        playground.until_quiet(proxy, namespace, self._revive)
         entries = proxy.journal.of_namespace(namespace)[before:]
         return playground.history(namespace, entries), tuple(str(entry.call) for entry in writes(entries))
 
@@ -178,11 +182,17 @@ class Lane:
         self._operator.settings[_SERVES] = f"{namespace},{self._next}"
         if not self._operator.alive or namespace not in self._operator.started_with[_SERVES].split(","):
             self._operator.stop()
-            self._operator.start()
+            self._revive()
         try:
             yield namespace
         finally:
             self._playground.drop_namespace(namespace)
+
+    def _revive(self) -> None:
+        """Start the next process if the last one has ended; it leads at once."""
+        if not self._operator.alive:
+            self._playground.free_lease(self._operator.name)
+            self._operator.start()
 
 
 def references(playground: Playground) -> dict[Ending, Reference]:

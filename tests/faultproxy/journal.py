@@ -51,11 +51,13 @@ class Journal:
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
+        self._of_namespaces: dict[str, list[Entry]] = {}
 
     def note(self, call: Call, agent: str) -> Entry:
         """Add a call."""
         entry = Entry(len(self._entries) + 1, call, agent)
         self._entries.append(entry)
+        self._of_namespaces.setdefault(call.namespace, []).append(entry)
         return entry
 
     @property
@@ -65,7 +67,7 @@ class Journal:
 
     def of_namespace(self, namespace: str) -> tuple[Entry, ...]:
         """Return the calls for objects of one namespace."""
-        return tuple(entry for entry in self.entries if entry.call.namespace == namespace)
+        return tuple(self._of_namespaces.get(namespace, ()))
 
 
 def writes(entries: Iterable[Entry]) -> tuple[Entry, ...]:

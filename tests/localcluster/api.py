@@ -25,10 +25,12 @@ _APPLY = "application/apply-patch+yaml"
 class ApiClient:
     """Speaks as the administrator. Call it from a thread that has entered the namespace.
 
-    Every method raises `OSError` (which `urllib`'s errors are) when there is no good answer.
+    Every method raises `OSError` (which `urllib`'s errors are) when there is no good answer, or none in
+    `timeout` seconds.
     """
 
-    def __init__(self, pki: Path) -> None:
+    def __init__(self, pki: Path, *, timeout: float = _TIMEOUT) -> None:
+        self._timeout = timeout
         context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
         context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
         self._opener = urllib.request.build_opener(
@@ -75,5 +77,5 @@ class ApiClient:
     def _call(self, method: str, path: str, body: bytes | None = None, content_type: str = "") -> bytes:
         headers = {"User-Agent": "localcluster", **({"Content-Type": content_type} if body else {})}
         request = urllib.request.Request(where.API_URL + path, body, headers, method=method)
-        with self._opener.open(request, timeout=_TIMEOUT) as response:
+        with self._opener.open(request, timeout=self._timeout) as response:
             return bytes(response.read())
