@@ -98,21 +98,23 @@ class Settings(BaseSettings):
         description="How long the Lease is valid after a renewal, in seconds. Renewed every third of it.",
     )
     active_interval: Seconds = Field(
-        5, description="Longest time between two looks at a rollout that is in progress, in seconds."
+        5,
+        description="Longest time between two passes over a rollout that is in progress, in seconds; twice "
+        "as long while the minimum time of a step runs.",
     )
     idle_interval: Seconds = Field(
         600,
         description="Longest time between two passes over a rollout with nothing to do, in seconds; what is "
         "watched wakes it before, and while a person is waited for it is 60 s at most. Objects that are not "
-        "watched (ServiceAccounts, Roles, disruption budgets) are looked at as often.",
+        "watched (ServiceAccounts, Roles, disruption budgets) are read as often.",
     )
     pass_spacing: Seconds = Field(
         1,
-        description="Shortest time between two looks at the same rollout, in seconds; "
+        description="Shortest time between two passes over the same rollout, in seconds; "
         "none where a node has just turned a pod away.",
     )
     passes: int = Field(32, ge=1, le=1024, description="Looks at the same time, of all rollouts together.")
-    pass_timeout: Seconds = Field(120, description="Longest time that one look may take, in seconds.")
+    pass_timeout: Seconds = Field(120, description="Longest time that one pass may take, in seconds.")
     backoff_limit: Seconds = Field(30, description="Longest pause after repeated failures, in seconds.")
     kube_request_timeout: Seconds = Field(
         10, description="Longest wait for one answer of the API server, in seconds."
