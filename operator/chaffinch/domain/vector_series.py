@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from chaffinch.domain import edge_text
 from chaffinch.domain.block_vector import (
@@ -127,7 +126,7 @@ def _pop_edges(
     named = counts.pop(EDGES, None)
     if named is None:
         return None, None
-    if len(named) > 1:
+    if list(named.values()) != [1]:
         raise BrokenVectorError(_TOO_MANY)
     ttft, _, e2e = next(iter(named)).partition(";")
     try:
@@ -168,19 +167,16 @@ def _pop_latency(
 
 def _filled_in(exported: Mapping[int, int], edges: tuple[int, ...], total: int) -> LatencyCounts:
     """Return the count at each edge; at one that was left out it is that of the edge before."""
-    if not exported.keys() <= set(edges) or not exported.keys() >= _always(edges):
-        raise BrokenVectorError("a latency is not exported at the edges that it should be")
-    counts, below = [], 0
+    counts, below, due = [], 0, set()
     for edge in edges:
-        below = exported.get(edge, below)
-        counts.append(below)
+        count = exported.get(edge, below)
+        if count != below or edge % COARSE == 0:
+            due.add(edge)
+        counts.append(count)
+        below = count
+    if exported.keys() != due:
+        raise BrokenVectorError("a latency is not exported at the edges that it should be")
     return LatencyCounts(edges, tuple(counts), total)
-
-
-@lru_cache(maxsize=256)
-def _always(edges: tuple[int, ...]) -> frozenset[int]:
-    """Return the edges that are exported in any case."""
-    return frozenset(edge for edge in edges if edge % COARSE == 0)
 
 
 def _whole(value: float) -> int:

@@ -57,6 +57,7 @@ def test_the_edges_of_common_objectives_are_a_short_text() -> None:
         " 1",
         "\u0661",
         "0-999",
+        ",".join(["0-546"] * 1_000_000),
     ],
 )
 def test_what_is_no_text_of_edges_is_refused(text: str) -> None:

@@ -81,6 +81,8 @@ BROKEN: dict[str, Samples] = {
     "more in a bucket than in total": {(f"{TTFT}_bucket", "+Inf"): 5, (f"{TTFT}_count", ""): 5},
     "an edge that is not on the grid": {(f"{E2E}_bucket", "0.25"): 0},
     "an edge that it does not name": {(f"{TTFT}_bucket", le_text(30)): 6},
+    "an edge at which nothing was counted": {(f"{TTFT}_bucket", le_text(10)): 6},
+    "edges that are not there once": {(EDGES, "1,9,10;"): 2},
     "edges of two kinds": {(EDGES, "1,9;"): 1},
     "an outcome that nobody knows": {(REQUESTS, "lucky"): 0},
     "a metric that does not belong": {("up", ""): 1},
