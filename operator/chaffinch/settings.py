@@ -106,14 +106,14 @@ class Settings(BaseSettings):
         600,
         description="Longest time between two passes over a rollout with nothing to do, in seconds; what is "
         "watched wakes it before, and while a person is waited for it is 60 s at most. Objects that are not "
-        "watched (ServiceAccounts, Roles, disruption budgets) are read as often.",
+        "watched (ServiceAccounts, Roles, disruption budgets) are read again after 5 minutes.",
     )
     pass_spacing: Seconds = Field(
         1,
         description="Shortest time between two passes over the same rollout, in seconds; "
         "none where a node has just turned a pod away.",
     )
-    passes: int = Field(32, ge=1, le=1024, description="Looks at the same time, of all rollouts together.")
+    passes: int = Field(32, ge=1, le=1024, description="Passes at the same time, of all rollouts together.")
     pass_timeout: Seconds = Field(120, description="Longest time that one pass may take, in seconds.")
     backoff_limit: Seconds = Field(30, description="Longest pause after repeated failures, in seconds.")
     kube_request_timeout: Seconds = Field(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _MOST_STALLED = 60.0
+_MOST_UNSEEN = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Timing:
         router_edits: How often in a row what others change of the router's objects is put back (a count).
         router_quiet: How long they have to leave them alone until that is forgotten.
         moment: How long pods may be not Ready, in the same container, before a step's clock starts anew.
-        active: Longest pause between two passes while something is in progress.
+        active: Longest pause between two passes while something is in progress; see also ``measuring``.
         idle: Longest pause between two passes at rest; what is watched wakes a rollout before.
         objectives: Shortest time between two status writes that only bring new figures.
     """
@@ -61,9 +62,14 @@ class Timing:
     @property
     def measuring(self) -> float:
         """Longest pause while a step's minimum time runs: routers count in blocks of ten seconds."""
-        return 2 * self.active
+        return min(2 * self.active, self.idle)
 
     @property
     def stalled(self) -> float:
         """Longest pause between passes while a person is waited for: what they mend may not be watched."""
         return min(self.idle, _MOST_STALLED)
+
+    @property
+    def unseen(self) -> float:
+        """How long an object that is not watched, and was as wanted, is taken to be still so."""
+        return min(3 * self.idle, _MOST_UNSEEN)

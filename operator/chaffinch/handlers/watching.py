@@ -16,6 +16,7 @@ from chaffinch.runtime.commands import rollout_of
 from chaffinch.runtime.health import Health
 from chaffinch.runtime.hub import Hub, Subject, SubjectKind
 from chaffinch.runtime.probe_pass import JOB_NAME_LABEL
+from chaffinch.runtime.wake import Version
 
 _FIRST_BACKOFFS = (1.0, 2.0, 4.0, 8.0)
 _LONGEST_BACKOFF = 15.0
@@ -62,8 +63,8 @@ def registry_of(wakers: Wakers) -> kopf.OperatorRegistry:
     async def rollout(event: kopf.RawEvent, body: Manifest, **_: object) -> None:
         health.watch_event()
         gone = event["type"] == "DELETED"
-        version = (body["metadata"]["resourceVersion"], int(body["metadata"]["generation"]))
-        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=gone, version=version)
+        # What is listed anew wakes everybody: events of others may have been missed before that.
+        hub.saw(_subject(SubjectKind.ROLLOUT, body), deleted=gone, version=_version(event, body))
         if gone:
             hub.wake(SubjectKind.COMMAND, body["metadata"]["namespace"])
 
@@ -132,6 +133,13 @@ def _selector(kind: Kind) -> tuple[str, str, str]:
 def _subject(kind: SubjectKind, body: Manifest) -> Subject:
     metadata = body["metadata"]
     return Subject(kind, metadata["namespace"], metadata["name"], metadata["uid"])
+
+
+def _version(event: kopf.RawEvent, body: Manifest) -> Version | None:
+    """Return what a watched object has become; None of one that was listed."""
+    if event["type"] is None:
+        return None
+    return body["metadata"]["resourceVersion"], int(body["metadata"]["generation"])
 
 
 def _was_turned_away(event: kopf.RawEvent, body: Manifest) -> bool:

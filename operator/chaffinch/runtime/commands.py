@@ -119,6 +119,11 @@ class Replies:
         self._owing = False
         self._failures = 0
 
+    @property
+    def owing(self) -> bool:
+        """Whether an answer could not be written."""
+        return self._owing
+
     def again_in(self, seconds: float, soon: float) -> float:
         """Return when to look again: a pass that could not give an answer has not failed, but a person waits.
 

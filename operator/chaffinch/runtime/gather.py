@@ -9,10 +9,11 @@ ahead, and only then are there several side by side.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from chaffinch.api.v1alpha1.names import revision_name, router_name
 from chaffinch.api.v1alpha1.parse import InvalidSpec, parse_load_probe
@@ -50,6 +51,8 @@ from chaffinch.runtime.reading import (
     revision_of,
 )
 from chaffinch.runtime.route_store import read_router
+
+Result = TypeVar("Result")
 
 KEPT_ATTEMPTS = 5
 """LoadProbes of so many attempts are kept for people to look at."""
@@ -116,10 +119,10 @@ class Gatherer:
         attempt = state.attempts
         labels = {ROLLOUT_LABEL: rollout.name}
         workloads = await self._workloads(rollout, made)
-        async with _side_by_side() as reads:
-            routers = reads.create_task(self._router(rollout, state, _of_component(workloads.pods, ROUTER)))
-            found = reads.create_task(self._owned(Kinds.PROBE, rollout, labels))
-            waiting_commands = reads.create_task(self._commands(rollout, state))
+        async with _SideBySide() as reads:
+            routers = reads.start(self._router(rollout, state, _of_component(workloads.pods, ROUTER)))
+            found = reads.start(self._owned(Kinds.PROBE, rollout, labels))
+            waiting_commands = reads.start(self._commands(rollout, state))
         router, taken, edited = routers.result()
         probes, commands = found.result(), waiting_commands.result()
         revisions = _revisions(workloads.kept, workloads.deployments, _of_component(workloads.pods, ENGINE))
@@ -141,10 +144,10 @@ class Gatherer:
     async def _workloads(self, rollout: RolloutIdentity, made: datetime) -> _Workloads:
         labels = {ROLLOUT_LABEL: rollout.name}
         deployments = await self._owned(Kinds.DEPLOYMENT, rollout, labels)
-        async with _side_by_side() as reads:
-            kept = reads.create_task(self._frozen(rollout, labels))
-            services = reads.create_task(self._owned(Kinds.SERVICE, rollout, labels))
-            pods = reads.create_task(self._pods(rollout, made, labels))
+        async with _SideBySide() as reads:
+            kept = reads.start(self._frozen(rollout, labels))
+            services = reads.start(self._owned(Kinds.SERVICE, rollout, labels))
+            pods = reads.start(self._pods(rollout, made, labels))
         return _Workloads(deployments, kept.result(), services.result(), pods.result())
 
     async def _pods(
@@ -227,14 +230,34 @@ class Gatherer:
         return await self._baselines.read(rollout.namespace, comparison, measured)
 
 
-@asynccontextmanager
-async def _side_by_side() -> AsyncIterator[asyncio.TaskGroup]:
-    """Reads at the same time: the first that fails ends the others, and its error is raised alone."""
-    try:
-        async with asyncio.TaskGroup() as reads:
-            yield reads
-    except BaseExceptionGroup as failed:
-        raise failed.exceptions[0] from None
+class _SideBySide:
+    """Reads at the same time: once one fails no other is waited for, and its error is raised alone.
+
+    ``asyncio.TaskGroup`` raises groups, and before Python 3.13 hides that the pass is cancelled meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._reads: list[asyncio.Task[Any]] = []
+
+    def start(self, read: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+        """Start one; it has its result when the block has ended."""
+        task = asyncio.create_task(read)
+        self._reads.append(task)
+        return task
+
+    async def __aenter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Wait for all."""
+        try:
+            await asyncio.gather(*self._reads)
+        finally:
+            for read in self._reads:
+                read.cancel()
 
 
 def _attempt_of(probe: Manifest) -> int:

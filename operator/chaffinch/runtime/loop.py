@@ -19,7 +19,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chaffinch.ports.cluster import ClusterError
 from chaffinch.runtime import spending
@@ -37,13 +37,15 @@ class Outcome:
         again_in: Most seconds until the next pass, if nothing wakes the loop before.
         gone: The object does not exist any more; there will be no next pass.
         failed: Something could not be read, so that nothing was decided: back off as after an error.
+        exactly: The pause is not to be shortened, as it is one between tries.
         wrote: What the object was when this process wrote its status last.
     """
 
     again_in: float
     gone: bool = False
     failed: bool = False
-    wrote: Version | None = None
+    exactly: bool = field(default=False, compare=False)
+    wrote: Version | None = field(default=None, compare=False)
 
 
 GONE = Outcome(again_in=0, gone=True)
@@ -60,8 +62,8 @@ class Pace:
         request_price: Pause for each request of a pass that failed, if the one before failed too: 3 s are
             20 requests a minute. For very many it is twice the longest pause.
         pass_timeout: Longest time that one pass may take.
-        exact: Longest pause that is kept exactly. A longer one ends earlier, at half of it at most, so that
-            objects which were all looked at in one moment are not looked at together ever after.
+        exact: Longest pause that is kept exactly. A longer one ends earlier, at half of it at the
+            earliest: objects that were looked at in one moment once are not to be so ever after.
     """
 
     spacing: float = 1.0
@@ -140,7 +142,8 @@ async def look_after(
             return
         wake.wrote(outcome.wrote)
         await _wait(wake.urgent, pace.spacing)
-        await _wait(wake, pace.pause(outcome.again_in, chance()) - pace.spacing)
+        pause = outcome.again_in if outcome.exactly else pace.pause(outcome.again_in, chance())
+        await _wait(wake, pause - pace.spacing)
 
 
 async def _one(

@@ -63,9 +63,6 @@ from chaffinch.runtime.subjects import read_subject
 from chaffinch.runtime.tracing import note_decision
 from chaffinch.runtime.wanted import Wanted
 
-_IDLE_PASSES = 3
-"""After so many passes at rest, objects that are not watched (accounts, roles) are looked at again."""
-
 _ALLOW = "remove what forbids it"
 _MEND = (
     "mend the field of the spec that this comes from; if there is none, it is a fault of Chaffinch to report"
@@ -113,7 +110,7 @@ class RolloutPass:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._children = Children(world.cluster, world.clock, _IDLE_PASSES * world.timing.idle)
+        self._children = Children(world.cluster, world.clock, world.timing.unseen)
         self._statuses = StatusRecord(world.cluster, world.term, world.timing)
         self._replies = Replies(world.cluster, world.metrics)
         self._recording = Recording(world.cluster, world.metrics, world.timing.objectives)
@@ -156,8 +153,11 @@ class RolloutPass:
     async def _go_on(self, body: Manifest, question: Question, gathered: Gathered) -> Outcome:
         work = await self._carried_out(await self._work(body, question, gathered))
         self._publish(work)
-        again_in = self._replies.again_in(work.answer.next.requeue_after, self._world.timing.active)
-        return Outcome(again_in, failed=bool(work.seen.problems), wrote=self._statuses.written)
+        return self._again_in(work.answer.next.requeue_after, failed=bool(work.seen.problems))
+
+    def _again_in(self, seconds: float, *, failed: bool = False) -> Outcome:
+        again_in = self._replies.again_in(seconds, self._world.timing.active)
+        return Outcome(again_in, failed=failed, exactly=self._replies.owing, wrote=self._statuses.written)
 
     async def _stand_still(
         self, gathered: Gathered, state: RolloutState, broken: InvalidSpec, now: datetime
@@ -169,11 +169,11 @@ class RolloutPass:
         others = [body for uid, body in gathered.commands.items() if last is None or uid != last.uid]
         await self._replies.refuse(others, CommandReason.INVALID_SPEC, message, now)
         if state.stable is None:
-            return Outcome(self._replies.again_in(timing.stalled, timing.active))
+            return self._again_in(timing.stalled)
         going = deletions(state, seen, now, timing)
         await self._let_go(gathered, gathered.live, scale_downs(state, seen, now, timing), going)
         pace = timing.active if left_over(state, seen) else timing.stalled
-        return Outcome(self._replies.again_in(pace, timing.active))
+        return self._again_in(pace)
 
     async def _work(self, body: Manifest, question: Question, gathered: Gathered) -> _Work:
         seen = await self._with_evidence(replace(gathered.seen, refusal=self._refusal), question)

@@ -6,16 +6,23 @@ Kept in a context variable, because requests are counted where they are sent, de
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Lock
 
 from chaffinch.adapters.cluster import Report
 
 
 @dataclass(slots=True)
 class Spending:
-    """The requests of one pass."""
+    """The requests of one pass. They are sent from several threads."""
 
     requests: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def add(self) -> None:
+        """Count one more."""
+        with self._lock:
+            self.requests += 1
 
 
 _current: ContextVar[Spending | None] = ContextVar("what the pass that is under way has spent", default=None)
@@ -33,7 +40,7 @@ def counted(report: Report) -> Report:
 
     def told(verb: str, kind: str, code: str, seconds: float) -> None:
         if (spending := _current.get()) is not None:
-            spending.requests += 1
+            spending.add()
         report(verb, kind, code, seconds)
 
     return told

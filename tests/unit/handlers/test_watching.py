@@ -64,7 +64,8 @@ def _body(name: str, uid: str = "", **labels: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED"])
 def test_an_event_of_a_rollout_is_passed_to_its_task(kind: str | None) -> None:
-    assert _tell("rollout", _body("chat", "uid-chat"), kind) == [("saw", CHAT, False, ("17", 3))]
+    version = [] if kind is None else [("17", 3)]  # what is listed anew wakes it in any case
+    assert _tell("rollout", _body("chat", "uid-chat"), kind) == [("saw", CHAT, False, *version)]
 
 
 def test_the_end_of_a_rollout_ends_its_task_and_wakes_the_commands_of_the_namespace() -> None:

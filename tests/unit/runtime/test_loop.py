@@ -20,7 +20,10 @@ def _time() -> float:
 
 
 async def _looked(
-    look: Callable[[int], Awaitable[Outcome]], wake: Wake | None = None, until: float = 1000
+    look: Callable[[int], Awaitable[Outcome]],
+    wake: Wake | None = None,
+    until: float = 1000,
+    chance: float = 1.0,
 ) -> list[float]:
     """Return at which times the object was looked at."""
     times: list[float] = []
@@ -30,7 +33,7 @@ async def _looked(
         return await look(len(times))
 
     task = asyncio.create_task(
-        look_after(counted, wake or Wake(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
+        look_after(counted, wake or Wake(), pace=PACE, chance=lambda: chance, watch=Watch(), fields=FIELDS)
     )
     await asyncio.wait([task], timeout=until)
     task.cancel()
@@ -71,6 +74,13 @@ def test_an_urgent_event_does_not_wait_for_that_distance_but_for_the_pause_after
         return await _looked(look, wake)
 
     assert run(story()) == [0, 0, 7, 8, 15]
+
+
+def test_a_pause_between_tries_is_not_shortened() -> None:
+    async def look(number: int) -> Outcome:
+        return GONE if number == 4 else Outcome(again_in=30, exactly=number != 2)
+
+    assert run(_looked(look, chance=0.0)) == [0, 30, 45, 75]
 
 
 def test_only_a_long_pause_is_spread() -> None:

@@ -60,10 +60,16 @@ def _was_rolled_back(situation: Situation) -> bool:
 
 
 def _at_rest(situation: Situation) -> Next:
-    """Stay as it is. While a revision that is out still gives answers, its end is looked out for."""
-    timing = situation.timing
-    waits = left_over(situation.state, situation.seen)
-    return Next(situation.state, requeue_after=timing.active if waits else timing.idle)
+    """Stay as it is.
+
+    What nobody tells is looked out for: the last answers of a revision that is out, routers that have not
+    acknowledged yet, the end of a fight.
+    """
+    timing, state = situation.timing, situation.state
+    pause = timing.idle if state.router_fight is None else timing.stalled
+    if left_over(state, situation.seen) or not situation.in_force:
+        pause = timing.active
+    return Next(state, requeue_after=pause)
 
 
 CHECKS = (
