@@ -7,6 +7,7 @@ here, if it slept, or was too busy to notice, when its Lease ended.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import math
@@ -123,10 +124,11 @@ class Operator:
         settings = self._settings
         keeping = asyncio.create_task(self._lease.keep())
         keeping.add_done_callback(lambda _: self._lost())
-        evidence = PrometheusEvidence(
-            settings.prometheus_url, limits=PrometheusLimits(seconds=settings.prometheus_timeout)
-        )
-        async with HttpPods(settings.pod_timeout, settings.pod_connections) as pods:
+        limits = PrometheusLimits(seconds=settings.prometheus_timeout)
+        async with (
+            contextlib.aclosing(PrometheusEvidence(settings.prometheus_url, limits=limits)) as evidence,
+            HttpPods(settings.pod_timeout, settings.pod_connections) as pods,
+        ):
             hub = Hub(self._caretaker(evidence, pods).look_after)
             wakers = Wakers(hub, self._health, BaselineExport(self._metrics), lambda: self._end(hub))
             try:
@@ -143,7 +145,6 @@ class Operator:
             except Exception as error:  # noqa: BLE001 - whatever ended the watches, the process ends with one line
                 log.error("the watches ended (%s): check the roles of the operator", type(error).__name__)
                 return OperatorExit.FAILED
-        await evidence.aclose()
         return OperatorExit.ENDED
 
     def _caretaker(self, evidence: PrometheusEvidence, pods: Pods) -> Caretaker:

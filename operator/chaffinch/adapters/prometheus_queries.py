@@ -21,6 +21,8 @@ from chaffinch.ports.evidence import EvidenceQuestion
 
 _CONNECTIONS = 8
 """A Prometheus is near, and has others to answer: few are enough."""
+_KEPT_SECONDS = 4
+"""Shorter than any server keeps an idle connection: a question that meets its end is not asked again."""
 _OK = 200
 _REDIRECTS, _SERVER_ERRORS = range(300, 400), range(500, 600)
 
@@ -54,7 +56,7 @@ class PrometheusQueries:
         # No redirects and no proxies from the environment: only the configured address is asked. No
         # compression: a reply's size is then what arrives, and nothing can unfold in memory.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_CONNECTIONS),
+            connector=aiohttp.TCPConnector(limit=_CONNECTIONS, keepalive_timeout=_KEPT_SECONDS),
             timeout=aiohttp.ClientTimeout(total=limits.seconds),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
