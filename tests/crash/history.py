@@ -76,7 +76,11 @@ def kept(resource: str, item: Mapping[str, Any]) -> object:
     if "route.json" in parts.get("data", {}):
         parts["data"] = {**parts["data"], "route.json": json.loads(parts["data"]["route.json"])}
     labels, namespace = item["metadata"].get("labels"), item["metadata"].get("namespace")
-    return normalised(json.loads(json.dumps({"labels": labels, **parts}).replace(f'"{namespace}"', '"…"')))
+    text = json.dumps({"labels": labels, **parts})
+    # As a value, and in the commands that people are told to type.
+    for named in ('"{}"', " -n {}"):
+        text = text.replace(named.format(namespace), named.format("…"))
+    return normalised(json.loads(text))
 
 
 def _recorded(status: Mapping[str, Any]) -> dict[str, Any]:

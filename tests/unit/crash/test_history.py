@@ -56,6 +56,14 @@ def test_times_numbers_of_writes_and_addresses_make_no_difference(
     assert kept("inferencerollouts", rollout(**one)) == kept("inferencerollouts", rollout(**other))
 
 
+def test_the_namespace_makes_no_difference_as_a_value_and_in_commands() -> None:
+    def of(namespace: str) -> dict[str, object]:
+        said = rollout(message=f"Do: kubectl chaffinch retry chat -n {namespace}.", namespace=namespace)
+        return {**said, "metadata": {"name": "chat", "namespace": namespace}}
+
+    assert kept("inferencerollouts", of("shop")) == kept("inferencerollouts", of("barn"))
+
+
 @pytest.mark.parametrize(
     ("other", "where"),
     [
