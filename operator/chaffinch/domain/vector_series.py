@@ -106,13 +106,20 @@ def decode(samples: Mapping[tuple[str, str], float]) -> BlockVector:
 
 
 def _of_latency(metric: str, latency: LatencyCounts) -> Iterator[Series]:
-    bucket, below = f"{metric}_bucket", 0
-    for edge, count in zip(latency.edges, latency.counts, strict=True):
-        if count != below or edge % COARSE == 0:
-            yield Series(bucket, "le", _LE[edge], count)
-        below = count
+    bucket = f"{metric}_bucket"
+    for edge, count in _exported(latency):
+        yield Series(bucket, "le", _LE[edge], count)
     yield Series(bucket, "le", "+Inf", latency.total)
     yield Series(f"{metric}_count", "", "", latency.total)
+
+
+def _exported(latency: LatencyCounts) -> Iterator[tuple[int, int]]:
+    """Yield the edges that are exported, with their counts."""
+    below = 0
+    for edge, count in zip(latency.edges, latency.counts, strict=True):
+        if count != below or edge % COARSE == 0:
+            yield edge, count
+        below = count
 
 
 def _edges_text(vector: BlockVector) -> str:
@@ -167,16 +174,14 @@ def _pop_latency(
 
 def _filled_in(exported: Mapping[int, int], edges: tuple[int, ...], total: int) -> LatencyCounts:
     """Return the count at each edge; at one that was left out it is that of the edge before."""
-    counts, below, due = [], 0, set()
+    counts, below = [], 0
     for edge in edges:
-        count = exported.get(edge, below)
-        if count != below or edge % COARSE == 0:
-            due.add(edge)
-        counts.append(count)
-        below = count
-    if exported.keys() != due:
+        below = exported.get(edge, below)
+        counts.append(below)
+    latency = LatencyCounts(edges, tuple(counts), total)
+    if exported != dict(_exported(latency)):
         raise BrokenVectorError("a latency is not exported at the edges that it should be")
-    return LatencyCounts(edges, tuple(counts), total)
+    return latency
 
 
 def _whole(value: float) -> int:
