@@ -128,3 +128,13 @@ def test_what_has_not_passed_rules_nothing_out() -> None:
     for errors, outcome in ((1, Outcome.INCONCLUSIVE), (9, Outcome.FAIL)):
         (found,) = verdict_on(plan(error_max(0.003)), evidence(arm(200, errors=errors))).verdicts
         assert (found.outcome, found.ruled_out, found.leaves_limit_open) == (outcome, None, False)
+
+
+def test_a_limit_that_passed_by_proof_stays_proven_when_stable_gets_its_first_requests() -> None:
+    question = plan(error_max(0.003), require=Level.NO_HARM)
+    alone = verdict_on(question, evidence(arm(9000), arm(0)))
+    beside = verdict_on(question, evidence(arm(9000), arm(9000, seed=2)), now=11, state=alone.state)
+    for judgement in (alone, beside):
+        (found,) = judgement.verdicts
+        assert (found.outcome, found.ruled_out, found.leaves_limit_open) == (Outcome.PASS, 0.006, False)
+        assert judgement.detail == "every objective passes"

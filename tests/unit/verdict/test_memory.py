@@ -7,7 +7,11 @@ import pytest
 from chaffinch.domain.verdict import GateMemory, JudgeState, Outcome
 
 STATE = JudgeState(
-    {"errors/max/Limit": GateMemory(3, 338, 1, 150, Outcome.PASS), "a/max/Limit": GateMemory()}
+    {
+        "errors/max/Limit": GateMemory(3, 338, 1, 150, Outcome.PASS),
+        "ttft/max/Limit": GateMemory(3, 338, 1, 150, Outcome.PASS, proven=True),
+        "a/max/Limit": GateMemory(),
+    }
 )
 WHOLE = {"failLooks": 1, "failAt": 150, "passLooks": 0, "passAt": 0, "absorbed": "Fail"}
 
@@ -33,6 +37,7 @@ def test_no_memory_is_the_empty_one_and_an_unknown_gate_has_not_been_looked_at()
         {"k": None},
         {"k": {}},
         {"k": WHOLE | {"more": 1}},
+        {"k": WHOLE | {"proven": 1}},
         {"k": {name: value for name, value in WHOLE.items() if name != "absorbed"}},
         {"k": WHOLE | {"failLooks": -1}},
         {"k": WHOLE | {"failLooks": 61}},

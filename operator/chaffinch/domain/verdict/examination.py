@@ -99,13 +99,15 @@ def _look_to_pass(
     if candidate < next_look(floor_of(gate.quantile), memory.pass_at):
         return memory
     accused = question.fails(_last_fail_level(plan, memory))
-    level = log_alpha(plan.pass_alpha, memory.pass_looks)
-    passed = not accused and (gate.veto or question.passes(plan.require, level))
+    asked, level = question.asked(plan.require), log_alpha(plan.pass_alpha, memory.pass_looks)
+    shown = question.passes(asked, level)
+    passed = not accused and (gate.veto or shown)
     return replace(
         memory,
         pass_looks=memory.pass_looks + 1,
         pass_at=candidate,
         absorbed=Outcome.PASS if passed else Outcome.INCONCLUSIVE,
+        proven=passed and shown and asked is not plan.require,
     )
 
 
@@ -127,9 +129,13 @@ def _verdict(question: Question, gate: Gate, plan: Plan, memory: GateMemory, now
         candidate=candidate,
         control_requests=control or 0,
         next_look=next_look(floor_of(gate.quantile), memory.fail_at),
-        ruled_out=question.ruled_out(plan.require) if passed and not unproven else None,
+        ruled_out=question.ruled_out(_level_passed(plan, memory)) if passed and not unproven else None,
         unproven=unproven,
     )
+
+
+def _level_passed(plan: Plan, memory: GateMemory) -> Level:
+    return Level.PROVEN if memory.proven else plan.require
 
 
 def _why_undecided(

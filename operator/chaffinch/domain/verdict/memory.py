@@ -28,6 +28,8 @@ class GateMemory:
         pass_looks: Looks already taken that could have passed it.
         pass_at: The canary's requests at the last of them; 0 before the first.
         absorbed: PASS or FAIL once said, else INCONCLUSIVE.
+        proven: Whether it passed by a proof that its step does not ask for, as there was nothing yet to
+            compare with.
     """
 
     fail_looks: int = 0
@@ -35,6 +37,7 @@ class GateMemory:
     pass_looks: int = 0
     pass_at: int = 0
     absorbed: Outcome = Outcome.INCONCLUSIVE
+    proven: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +56,7 @@ class JudgeState:
 
     def to_json(self) -> dict[str, dict[str, int | str]]:
         """Return the memory as plain values, for a status field."""
-        return {
-            key: {
-                "failLooks": memory.fail_looks,
-                "failAt": memory.fail_at,
-                "passLooks": memory.pass_looks,
-                "passAt": memory.pass_at,
-                "absorbed": memory.absorbed.value,
-            }
-            for key, memory in sorted(self.gates.items())
-        }
+        return {key: _entry(memory) for key, memory in sorted(self.gates.items())}
 
     @classmethod
     def from_json(cls, data: object) -> JudgeState:
@@ -85,18 +79,34 @@ def _key(key: object) -> str:
     return key
 
 
+def _entry(memory: GateMemory) -> dict[str, int | str]:
+    entry: dict[str, int | str] = {
+        "failLooks": memory.fail_looks,
+        "failAt": memory.fail_at,
+        "passLooks": memory.pass_looks,
+        "passAt": memory.pass_at,
+        "absorbed": memory.absorbed.value,
+    }
+    # Rarely true, and unknown to older operators, which take a memory with it as lost.
+    return entry | {"proven": True} if memory.proven else entry
+
+
 def _gate_memory(entry: object) -> GateMemory:
-    if not isinstance(entry, Mapping) or set(entry) != set(_FIELDS):
+    if not isinstance(entry, Mapping) or set(entry) - {"proven"} != set(_FIELDS):
         raise ValueError(f"a gate in the judge's memory must have exactly the fields {', '.join(_FIELDS)}")
     absorbed = entry["absorbed"]
     if not isinstance(absorbed, str) or absorbed not in set(Outcome):
         raise ValueError("absorbed in the judge's memory must be Pass, Fail or Inconclusive")
+    proven = entry.get("proven", False)
+    if not isinstance(proven, bool):
+        raise ValueError("proven in the judge's memory must be true or false")
     return GateMemory(
         fail_looks=_count(entry, "failLooks", MOST_LOOKS),
         fail_at=_count(entry, "failAt", MOST_REQUESTS),
         pass_looks=_count(entry, "passLooks", MOST_LOOKS),
         pass_at=_count(entry, "passAt", MOST_REQUESTS),
         absorbed=Outcome(absorbed),
+        proven=proven,
     )
 
 

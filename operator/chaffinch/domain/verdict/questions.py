@@ -52,8 +52,12 @@ class Question(Protocol):
         """Return whether the canary is proven beyond the limit."""
         ...
 
+    def asked(self, level: Level) -> Level:
+        """Return what is to be shown where a step asks for a level: more, if nothing could show that."""
+        ...
+
     def passes(self, level: Level, log_alpha: float) -> bool:
-        """Return whether the canary is proven good enough for a level."""
+        """Return whether the canary is proven good enough for a level that is :meth:`asked` for."""
         ...
 
     def ruled_out(self, level: Level) -> float | None:
@@ -116,6 +120,10 @@ class Regression:
         """Return whether the canary is proven slower than the margin allows."""
         return self.comparison.slower(self.shift, log_alpha)
 
+    def asked(self, level: Level) -> Level:
+        """Return the level: there is always something to compare with, or it is waited for."""
+        return level
+
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether a regression beyond the level's margin is ruled out."""
         return self.comparison.faster(self._margin(level), log_alpha)
@@ -157,19 +165,19 @@ class LatencyMax:
         """Return whether the quantile is proven above the limit."""
         return self._test(self.comparison.canary).over(log_alpha)
 
+    def asked(self, level: Level) -> Level:
+        """Return Proven if no request of the control could show that there is no harm beside it."""
+        return level if self.comparison.control.seen else Level.PROVEN
+
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether the limit is kept; for no harm, whether nothing grave is seen beside the control."""
-        if self._has_to_be_kept(level):
+        if level is Level.PROVEN:
             return self._test(self.comparison.canary).under(log_alpha)
         return self.comparison.faster(HARM_SHIFT, log_alpha)
 
     def ruled_out(self, level: Level) -> float | None:
         """Return the seconds that a proof rules out; no harm is shown beside the control."""
-        return self.limit * PASS_UP_TO if self._has_to_be_kept(level) else None
-
-    def _has_to_be_kept(self, level: Level) -> bool:
-        # Without a request of the control nothing shows that there is no harm beside it.
-        return level is Level.PROVEN or not self.comparison.control.seen
+        return self.limit * PASS_UP_TO if level is Level.PROVEN else None
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""
@@ -208,6 +216,10 @@ class ErrorIncrease:
     def fails(self, log_alpha: float) -> bool:
         """Return whether an increase beyond the margin is proven."""
         return self.increase.above(self.margin, log_alpha)
+
+    def asked(self, level: Level) -> Level:
+        """Return the level: there is always something to compare with, or it is waited for."""
+        return level
 
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether an increase beyond the level's margin is ruled out."""
@@ -250,20 +262,19 @@ class ErrorMax:
         """Return whether the share is proven above the limit."""
         return ShareTest(self.increase.canary, self.limit).over(log_alpha)
 
+    def asked(self, level: Level) -> Level:
+        """Return Proven if no request of the control could show that there is no harm beside it."""
+        return level if self.increase.control.requests else Level.PROVEN
+
     def passes(self, level: Level, log_alpha: float) -> bool:
         """Return whether the limit is kept; for no harm, whether nothing grave is seen beside the control."""
-        if self._has_to_be_kept(level):
+        if level is Level.PROVEN:
             return ShareTest(self.increase.canary, self.limit).under(log_alpha)
         return self.increase.below(HARM_INCREASE, log_alpha)
 
     def ruled_out(self, level: Level) -> float | None:
         """Return the share that a proof rules out; no harm is shown beside the control."""
-        kept = self._has_to_be_kept(level)
-        return ShareTest(self.increase.canary, self.limit).ruled_out if kept else None
-
-    def _has_to_be_kept(self, level: Level) -> bool:
-        # Without a request of the control nothing shows that there is no harm beside it.
-        return level is Level.PROVEN or not self.increase.control.requests
+        return ShareTest(self.increase.canary, self.limit).ruled_out if level is Level.PROVEN else None
 
     def is_shared(self, log_alpha: float) -> bool:
         """Return whether the control is over the limit too, and the canary is not proven worse."""
