@@ -16,6 +16,8 @@ from typing import Protocol, Self
 
 import aiohttp
 
+from chaffinch.adapters.plain_http import BodyTooLargeError, body_of, plain_session
+
 AGENT_PORT = 9090
 _LONGEST_SECONDS = 10.0  # for a whole answer, however slowly it drips
 
@@ -55,13 +57,9 @@ class HttpPods:
     def __init__(self, timeout: float, connections: int, port: int = AGENT_PORT) -> None:
         self._port = port
         # A connection each: a pod is asked once in seconds, and a router has few to give.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, force_close=True),
-            timeout=aiohttp.ClientTimeout(sock_connect=timeout, sock_read=timeout),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"Accept-Encoding": "identity"},
-            auto_decompress=False,
-            trust_env=False,
+        self._session = plain_session(
+            aiohttp.TCPConnector(limit=connections, force_close=True),
+            aiohttp.ClientTimeout(sock_connect=timeout, sock_read=timeout),
         )
 
     async def __aenter__(self) -> Self:
@@ -82,12 +80,9 @@ class HttpPods:
                 asyncio.timeout(_LONGEST_SECONDS),
                 self._session.request(method, url, allow_redirects=False) as answer,
             ):
-                body = bytearray()
-                async for part in answer.content.iter_any():
-                    body += part
-                    if len(body) > most_bytes:
-                        raise PodUnavailableError("the pod's answer is too large")
-                return answer.status, bytes(body)
+                return answer.status, await body_of(answer, most_bytes)
+        except BodyTooLargeError:
+            raise PodUnavailableError("the pod's answer is too large") from None
         except (aiohttp.ClientError, OSError):
             raise PodUnavailableError("the pod does not answer") from None
 

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import aiohttp
 
+from chaffinch.adapters.plain_http import BodyTooLargeError, body_of, plain_session
 from chaffinch.domain.evidence import Problem
 from chaffinch.domain.live_evidence import Arms
 from chaffinch.domain.prometheus_reply import UnusableReplyError, Window
@@ -53,15 +54,10 @@ class PrometheusQueries:
     def __init__(self, url: str, limits: Limits) -> None:
         self._url = f"{url.rstrip('/')}/api/v1/query"
         self._limits = limits
-        # No redirects and no proxies from the environment: only the configured address is asked. No
-        # compression: a reply's size is then what arrives, and nothing can unfold in memory.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=_CONNECTIONS, keepalive_timeout=_KEPT_SECONDS),
-            timeout=aiohttp.ClientTimeout(total=limits.seconds),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            auto_decompress=False,
-            trust_env=False,
+        self._session = plain_session(
+            aiohttp.TCPConnector(limit=_CONNECTIONS, keepalive_timeout=_KEPT_SECONDS),
+            aiohttp.ClientTimeout(total=limits.seconds),
+            "application/json",
         )
 
     async def aclose(self) -> None:
@@ -79,6 +75,8 @@ class PrometheusQueries:
             return await self._body(form)
         except TimeoutError:
             raise _unavailable("Prometheus did not answer in time") from None
+        except BodyTooLargeError:
+            raise _unavailable("the reply of Prometheus is too large") from None
         except (aiohttp.ClientError, ValueError, OSError):
             raise _unavailable(
                 "Prometheus cannot be reached, or broke off its answer:"
@@ -88,12 +86,7 @@ class PrometheusQueries:
     async def _body(self, form: dict[str, str]) -> bytes:
         async with self._session.post(self._url, data=form, allow_redirects=False) as response:
             _refuse_all_but_json(response)
-            body = bytearray()
-            async for part in response.content.iter_any():
-                body += part
-                if len(body) > self._limits.bytes:
-                    raise _unavailable("the reply of Prometheus is too large")
-            return bytes(body)
+            return await body_of(response, self._limits.bytes)
 
 
 def selector(question: EvidenceQuestion, metrics: tuple[str, ...], window: Window) -> str:

@@ -19,6 +19,7 @@ CLIENTS = {"httpx", "aiohttp", "requests", "urllib.request", "http.client", "url
 WHO_SPEAKS_HTTP = {
     "adapters/apiserver.py",  # the API server, from kubeconfig or the pod's environment
     "adapters/cluster.py",  # the same
+    "adapters/plain_http.py",  # opens sessions for the next two, and knows no address
     "adapters/pods.py",  # pods' IP addresses
     "adapters/prometheus_queries.py",  # the address in the settings
     "agent/admin.py",  # Envoy's socket
