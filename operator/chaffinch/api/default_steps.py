@@ -46,7 +46,8 @@ def _row(name: str, probed: Mapping[int, _Ladder], plain: Mapping[int, _Ladder])
     weight = _percent(weights[0])
     if len(set(weights)) > 1:
         weight = f"a pod's share: {weight} with {where[0]} replicas, {_percent(weights[-1])} with {where[-1]}"
-    return (f"`{name}`", there, *_details(steps[0], weight))
+    (details,) = {_details(step, weight) for step in steps}  # one row can tell no more than one
+    return (f"`{name}`", there, *details)
 
 
 def _details(step: ResolvedStep, weight: str) -> tuple[str, ...]:
