@@ -18,7 +18,7 @@ from types import TracebackType
 
 from chaffinch.runtime.current_pass import current_fields
 
-MUTED = ("kopf", "urllib3", "httpx", "httpcore", "aiohttp.access")
+MUTED = ("kopf", "urllib3", "aiohttp.access")
 """Libraries that are heard from WARNING on only: below, they show headers and bodies of answers."""
 
 FIELDS = ("kind", "namespace", "rollout", "probe", "command", "revision", "attempt", "epoch")
