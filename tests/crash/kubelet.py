@@ -25,6 +25,7 @@ HERE = {
 }
 """What brings pods here; no others come."""
 _NAME = "unmanned"
+_STARTED = "2026-01-01T00:00:00Z"
 _CAPACITY = {"cpu": "1000", "memory": "16Ti", "pods": "4000", "nvidia.com/gpu": "4000"}
 _BEAT_SECONDS = 10.0
 
@@ -130,12 +131,12 @@ def waiting(reason: str, restarts: int = 0, last: Mapping[str, Any] | None = Non
 
 def running(restarts: int, last: Mapping[str, Any] | None) -> Status:
     """Return the status of a pod that is Ready."""
-    return _status({"running": {"startedAt": "2026-01-01T00:00:00Z"}}, restarts, last, ready=True)
+    return _status({"running": {"startedAt": _STARTED}}, restarts, last, ready=True)
 
 
 def failed(reason: str) -> Status:
     """Return the status of a pod that has ended for good."""
-    return {"phase": "Failed", "reason": reason, "message": "written by a test"}
+    return {"phase": "Failed", "reason": reason, "message": "written by a test", "startTime": _STARTED}
 
 
 def ended(exit_code: int, reason: str) -> Mapping[str, Any]:
@@ -163,4 +164,9 @@ def _status(
         {"type": "Ready", "status": says},
     ]
     phase = "Running" if restarts or ready else "Pending"
-    return {"phase": phase, "conditions": conditions, "containerStatuses": [container]}
+    return {
+        "phase": phase,
+        "conditions": conditions,
+        "containerStatuses": [container],
+        "startTime": _STARTED,
+    }

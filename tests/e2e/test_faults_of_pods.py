@@ -76,7 +76,9 @@ def is_told_when_the_node_turns_it_away_and_then_so_is_stable(rollout: Troubled)
     return found
 
 
-TURNED_AWAY = Fault("turned-away", "Unschedulable", 60, replicas=2, limits={SEAT: "1"}, least_ready=1)
+TURNED_AWAY = Fault(  # its canary is to have two pods at once
+    "turned-away", "Unschedulable", 60, replicas=2, limits={SEAT: "1"}, first_step=40, least_ready=1
+)
 OTHERS: Sequence[tuple[Fault, Callable[[Troubled], Object]]] = (
     (Fault("image", "ImagePull", 60, image="localhost:1/none:1"), is_told),
     (Fault("memory", "OutOfMemory", 60, flags=("--sim-memory-mib=512",)), is_told),

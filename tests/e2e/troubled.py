@@ -33,8 +33,6 @@ OBJECTIVES = (
     {"name": "ttft-p95", "metric": "ttft", "quantile": "p95", "max": "10s"},
     {"name": "errors", "metric": "errorRate", "max": "3%"},
 )
-# As much as one canary pod carries beside up to four of stable: the usual ladder begins with one, too.
-_LONG_CANARY = {"name": "canary-20", "canary": {"weight": 20, "for": "1h"}}
 _GROUP = "/apis/chaffinch.dev/v1alpha1"
 _POLL_SECONDS = 0.5
 _LONGEST_SECONDS = 150
@@ -55,6 +53,8 @@ class Fault:
         pod: What its pods ask for instead.
         warm_up: What its pods have to get through to be warm.
         weight: The traffic in 1/10,000 that it has before the fault.
+        first_step: The traffic in percent that its first step asks for. One canary pod carries 20 beside up
+            to four of stable; the usual ladder begins with one pod, too.
         least_ready: How many Ready pods stable has at the least, if the fault befalls them, too.
     """
 
@@ -68,13 +68,18 @@ class Fault:
     pod: Mapping[str, Any] = field(default_factory=dict)
     warm_up: Mapping[str, Any] = field(default_factory=lambda: WARM_UP)
     weight: int = 0
+    first_step: int = 20
     least_ready: int | None = None
+
+    @property
+    def long_canary(self) -> Mapping[str, Any]:
+        """Its first step with traffic, which goes on for longer than any fault takes."""
+        return {"name": "canary", "canary": {"weight": self.first_step, "for": "1h"}}
 
     def service(self, namespace: str) -> Service:
         """Return the service that its users call."""
-        return Service(
-            namespace, self.name, replicas=self.replicas, objectives=OBJECTIVES, steps=(WARM_UP, _LONG_CANARY)
-        )
+        steps = (WARM_UP, self.long_canary)
+        return Service(namespace, self.name, replicas=self.replicas, objectives=OBJECTIVES, steps=steps)
 
     def first(self, namespace: str) -> dict[str, Any]:
         """Return the version that serves."""
@@ -89,7 +94,10 @@ class Fault:
         spec["engine"] |= {"extraArgs": [*ENGINE_FLAGS, "--sim-seed=2", *self.flags]}
         spec["engine"] |= {"image": self.image} if self.image else {}
         spec["pod"] |= self.pod
-        spec["strategy"] = {"progressDeadline": f"{self.deadline}s", "steps": [self.warm_up, _LONG_CANARY]}
+        spec["strategy"] = {
+            "progressDeadline": f"{self.deadline}s",
+            "steps": [self.warm_up, self.long_canary],
+        }
         return document
 
 

@@ -214,10 +214,10 @@ class Shop:
         """Return the message of a condition."""
         return next(str(one["message"]) for one in self.status["conditions"] if one["type"] == kind)
 
-    async def look(self) -> Outcome:
+    async def run_pass(self) -> Outcome:
         """Do one pass."""
         uid = self.body["metadata"]["uid"]
-        return await self._pass.look(Subject(SubjectKind.ROLLOUT, NAMESPACE, NAME, uid))
+        return await self._pass.run(Subject(SubjectKind.ROLLOUT, NAMESPACE, NAME, uid))
 
     def obey(self) -> None:
         """Let the controllers of Kubernetes do what the objects say."""
@@ -231,7 +231,8 @@ class Shop:
         there = {key[2] for key in self.cluster.objects if key[0] == "Pod" and key[2].startswith(f"{name}-")}
         for gone in there - wanted:
             del self.cluster.objects["Pod", NAMESPACE, gone]
-        for number, pod in enumerate(sorted(wanted - there)):
+        for pod in sorted(wanted - there):
+            number = int(pod.rsplit("-", 1)[1])
             self.cluster.put(_ready_pod(pod, template["metadata"]["labels"], f"10.0.0.{number + 1}"))
 
 
@@ -249,6 +250,7 @@ def _ready_pod(name: str, labels: Mapping[str, str], address: str) -> dict[str, 
         },
         "status": {
             "phase": "Running",
+            "startTime": now,
             "podIP": address,
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
             "containerStatuses": [{"name": "engine", "restartCount": 0}],

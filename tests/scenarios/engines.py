@@ -77,6 +77,7 @@ class LivePod:
             created=self.created,
             ip="10.0.0.1" if placed else None,
             ready=ready,
+            ready_since=ready_at if ready else None,
             restarts=self.restarts,
             waiting=None if behaviour.pulls else "ImagePullBackOff",
             last_termination=ended if self.restarts else None,

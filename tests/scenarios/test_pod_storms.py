@@ -8,11 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
+from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.domain.revision import revision_of
-from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolling_out, serving_v1
+from scenarios.ends import assert_quiet, at_step, healthy, in_stage, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
-from scenarios.specs import V1, V2, rollout_spec
+from scenarios.specs import STEPS, V1, V2, rollout_spec, with_steps
 from scenarios.world import World
 
 V1_REVISION, V2_REVISION = (revision_of(rollout_spec(image)) for image in (V1, V2))
@@ -111,6 +112,49 @@ def test_a_storm_is_told_with_the_time_of_the_next_pod(name: str, condition: str
     (storm,) = operator.state.storms
     assert f"{storm.again_at:%H:%M:%SZ}" in operator.message(condition)
     assert [event.action for event in operator.events if event.warning].count("Scale") == 1
+
+
+QUICK = 10
+"""Pods that a controller manager which nothing slows down makes in a second in the place of one."""
+
+
+def beginning_with(weight: int) -> InferenceRolloutSpec:
+    """Return a second version whose first step has this weight."""
+    first = {"name": "first", "canary": {"weight": weight, "for": "60s", "require": "Proven"}}
+    return rollout_spec(V2, strategy=with_steps(STEPS[0], first, STEPS[-1]))
+
+
+@pytest.mark.parametrize(("weight", "size"), [(20, 1), (30, 2), (50, 4)])
+def test_a_canary_of_any_size_makes_twenty_pods_at_most_though_they_are_made_quickly(
+    weight: int, size: int
+) -> None:
+    spec = beginning_with(weight)
+    operator = rolling_out(TURNED_AWAY, spec)
+    operator.world.tries_per_second = QUICK
+    operator.run(60)
+    assert rolled_back(operator)
+    assert QUICK <= pods_made(operator, revision_of(spec)) <= MOST_PODS
+    operator.run(QUARTER - 60, until=lambda op: op.state.attempts == 3)
+    assert pods_made(operator, revision_of(spec)) <= MOST_PODS + size
+
+
+@pytest.mark.parametrize(("weight", "size"), [(30, 2), (50, 4)])
+def test_pods_that_nodes_take_follow_one_another_by_a_second_and_are_warmed_together(
+    weight: int, size: int
+) -> None:
+    spec = beginning_with(weight)
+    operator = rolling_out(Behaviour(starts_in=200), spec).run(300, until=in_stage(RolloutStage.STEPPING))
+    pods = [pod for pod in operator.world.pods if pod.revision == revision_of(spec)]
+    first, *others = sorted(pod.created for pod in pods)
+    assert [(other - first).total_seconds() for other in others] == list(range(1, size))
+    assert [len(probe.pods) for probe in operator.world.probes.values()] == [size]
+
+
+def test_a_first_revision_that_is_turned_away_quickly_makes_few_pods_though_it_is_to_be_large() -> None:
+    operator = first()
+    operator.world.tries_per_second = QUICK
+    operator.run(60)
+    assert QUICK <= pods_made(operator, V1_REVISION) <= MOST_PODS
 
 
 def test_users_are_served_by_the_pods_that_are_left() -> None:

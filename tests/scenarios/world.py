@@ -79,6 +79,7 @@ class World:
     commands: list[Command] = field(default_factory=list)
     other_writer: OtherWriter | None = None
     turned_away_since: dict[str, datetime] = field(default_factory=dict)
+    tries_per_second: int = 1
 
     now: datetime = START
     frozen: dict[str, FrozenRevision] = field(default_factory=dict)
@@ -109,11 +110,12 @@ class World:
             self._live()
 
     def _live(self) -> None:
-        for pod in self.pods:
-            pod.live(self.now, self._behaviour_of(pod))
-        self.pods = [pod for pod in self.pods if not self._has_left(pod)]
-        for revision in {pod.revision for pod in self.pods if pod.failed is not None}:
-            self._resize(revision)
+        for _ in range(self.tries_per_second):
+            for pod in self.pods:
+                pod.live(self.now, self._behaviour_of(pod))
+            self.pods = [pod for pod in self.pods if not self._has_left(pod)]
+            for revision in {pod.revision for pod in self.pods if pod.failed is not None}:
+                self._resize(revision)
         if self.other_writer is not None:
             self._overwrite(self.other_writer)
         late = self.now >= self.route_written + ACKNOWLEDGED_AFTER
@@ -295,11 +297,11 @@ class World:
     def _pod(self, pod: LivePod) -> Pod:
         seen = pod.seen(self.now, self.behaviour(pod.revision))
         if self.now > pod.started:
-            seen = replace(seen, started=pod.started)
+            seen = replace(seen, started=pod.started, accepted=pod.failed is None)
         if pod.name in self.hindered:
-            return replace(seen, ready=False, waiting="ImagePullBackOff")
+            return replace(seen, ready=False, ready_since=None, waiting="ImagePullBackOff")
         if self.now < self.unready_until.get(pod.name, START):
-            return replace(seen, ready=False)
+            return replace(seen, ready=False, ready_since=None)
         return seen
 
     def serving(self, revision: str, admitted: tuple[str, ...] | None = None) -> list[Pod]:

@@ -43,6 +43,7 @@ class Pod:
         uid: Its uid.
         ip: Its address, once it has one.
         ready: Whether the pod is Ready *now*.
+        ready_since: Since when it is; None if it is not.
         created: When it was made.
         restarts: Restarts of its ``engine`` container.
         waiting: Why the container waits (``ImagePullBackOff``, ``CrashLoopBackOff``, ...), if it does.
@@ -52,6 +53,8 @@ class Pod:
         failed: Why it is over for good (``Evicted``, ...), if it is; ``Completed`` if its engine ended in
             good order. Engines are restarted, so that only their node, or their deletion, brings this about.
         started: When its ``engine`` container was started, if it runs.
+        accepted: Whether its node has taken it up; if not, the node may still turn it away. It tells nothing
+            of its image and its engine.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Pod:
     created: datetime
     ip: str | None = None
     ready: bool = False
+    ready_since: datetime | None = None
     restarts: int = 0
     waiting: str | None = None
     last_termination: Termination | None = None
@@ -66,6 +70,7 @@ class Pod:
     terminating: bool = False
     failed: str | None = None
     started: datetime | None = None
+    accepted: bool = False
 
     @property
     def serves(self) -> bool:

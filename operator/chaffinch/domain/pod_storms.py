@@ -4,6 +4,9 @@ A pod that its node turns away (``UnexpectedAdmissionError``, ``OutOfcpu``) has 
 ReplicaSet makes another one at once: hundreds in a few minutes, each of which the API server keeps. That ends
 only if no more pods are asked for than nodes have taken. So a storm caps the size of the revision at those,
 which takes no pod from anybody, and one pod more is asked for after a while, later each time.
+
+Of several pods that are turned away side by side too many are made before a pass has seen the first. So a
+revision grows by one pod at a time: the next one is asked for when a node has taken those before.
 """
 
 from __future__ import annotations
@@ -63,7 +66,8 @@ def capped(
 ) -> dict[str, int]:
     """Return how many pods of each revision are asked for now.
 
-    A canary that is taken out while nodes turn its pods away is not given what it lacks.
+    One pod at most that no node has taken yet. A canary that is taken out while nodes turn its pods away is
+    not given what it lacks.
 
     Args:
         sizes: How many each is to have.
@@ -79,7 +83,12 @@ def capped(
         leaving = seen.revision(state.candidate.revision)
         if len(_turned_away(leaving, state.candidate.started_at)) >= timing.pods_turned_away:
             most[leaving.revision] = len(_taken(leaving, now, timing))
-    return {revision: min(wanted, most.get(revision, wanted)) for revision, wanted in sizes.items()}
+    return {
+        revision: min(
+            wanted, most.get(revision, wanted), _next_size(seen.revision(revision), wanted, now, timing)
+        )
+        for revision, wanted in sizes.items()
+    }
 
 
 def kept_revisions(state: RolloutState) -> tuple[str, ...]:
@@ -91,6 +100,18 @@ def kept_revisions(state: RolloutState) -> tuple[str, ...]:
     return kept
 
 
+def _next_size(children: RevisionSeen, wanted: int, now: datetime, timing: Timing) -> int:
+    """Return how large a revision may be: as it is, or one more than those of its pods that go their way.
+
+    A pod that waits for room is turned away by none, and a cluster that has to grow is to know by how much.
+    Of pods that the API server refuses none is made.
+    """
+    if children.refused is not None:
+        return wanted
+    waiting = [pod for pod in children.pods if pod.unschedulable and not pod.terminating]
+    return max(children.desired_replicas or 0, len(_taken(children, now, timing)) + len(waiting) + 1)
+
+
 def _turned_away(children: RevisionSeen, since: datetime) -> list[Pod]:
     """Return the pods made since then that are over by now, but for those that somebody has deleted.
 
@@ -100,10 +121,10 @@ def _turned_away(children: RevisionSeen, since: datetime) -> list[Pod]:
 
 
 def _taken(children: RevisionSeen, now: datetime, timing: Timing) -> list[Pod]:
-    """Return the pods that their nodes have taken: they run, or would have been turned away by now."""
+    """Return the pods that their nodes have taken: they have said so, or would have turned them away."""
     settled = now - timedelta(seconds=timing.moment)
     present = [pod for pod in children.pods if pod.failed is None and not pod.terminating]
-    return [pod for pod in present if pod.ready or pod.started is not None or pod.created <= settled]
+    return [pod for pod in present if pod.accepted or pod.created <= settled]
 
 
 def _again_at(now: datetime, tries: int, timing: Timing) -> datetime:

@@ -60,6 +60,7 @@ def pod_of(manifest: Manifest) -> Pod:
     """Read an engine pod."""
     metadata, status = manifest["metadata"], manifest.get("status") or {}
     ready = _condition(status, "Ready")
+    is_ready = ready.get("status") == "True"
     scheduled = _condition(status, "PodScheduled")
     container = _container(status.get("containerStatuses") or ())
     state = container.get("state") or {}
@@ -69,7 +70,8 @@ def pod_of(manifest: Manifest) -> Pod:
         uid=metadata["uid"],
         created=datetime.fromisoformat(metadata["creationTimestamp"]),
         ip=status.get("podIP") or None,
-        ready=ready.get("status") == "True",
+        ready=is_ready,
+        ready_since=moment(ready.get("lastTransitionTime")) if is_ready else None,
         restarts=int(container.get("restartCount") or 0),
         waiting=_word(waiting.get("reason")),
         last_termination=_termination(container),
@@ -77,6 +79,8 @@ def pod_of(manifest: Manifest) -> Pod:
         terminating="deletionTimestamp" in metadata,
         started=moment((state.get("running") or {}).get("startedAt")),
         failed=_end(status),
+        # A kubelet tells it with the first word that it says of a pod, also of one that it turns away.
+        accepted=bool(status.get("startTime")) and _end(status) is None,
     )
 
 

@@ -170,7 +170,9 @@ Pods = tuple[ModelPod, ...]
 def seen_pod(pod: ModelPod) -> Pod:
     """Return what the API server says of a pod."""
     started = moment(pod.started)
-    return Pod(pod.name, pod.name, started, ready=pod.ready, restarts=pod.restarts, started=started)
+    return Pod(
+        pod.name, pod.name, started, ready=pod.ready, restarts=pod.restarts, started=started, accepted=True
+    )
 
 
 @cache

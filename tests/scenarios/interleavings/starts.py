@@ -26,7 +26,8 @@ PAUSING = replace(NARROW, on_failure=OnFailure.PAUSE)
 WIDE = Size(2, approval=True, half=True)
 LOADING = Size(1, approval=False, half=False, loads=True)
 
-_SERVING = (PASS, READY, PASS, FOLLOW, PASS)
+# One pod is asked for after the other.
+_SERVING = (*[PASS] * WIDE.pods, READY, PASS, FOLLOW, PASS)
 _DEPLOYING = (*_SERVING, SPEC[2])
 _CANARY = (*_DEPLOYING, READY, PASS, PASS, FOLLOW, PASS)
 _SIGN_OFF = (*_CANARY, TIME_PASSES, PASS, PASS, FOLLOW)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
 from chaffinch.domain.intent import route_intent
 from chaffinch.domain.machine import step
-from chaffinch.domain.observation import Acknowledgement, Observation, RouterPod, RouterSeen
+from chaffinch.domain.observation import Acknowledgement, CreationRefusal, Observation, RouterPod, RouterSeen
 from chaffinch.domain.route import StoredRoute
-from chaffinch.domain.state import RolloutState
+from chaffinch.domain.state import PodStorm, RolloutState
 from chaffinch.domain.timing import Timing
 from unit.domain.states import FIGHT, HEALTHY, NEW, NOW, OLD, SEEN, SPEC, pods
 
@@ -26,6 +27,15 @@ def seen(state: RolloutState, acknowledged: int = 9, *others: str) -> Observatio
     return replace(serving, router=RouterSeen((router,), route=route))
 
 
+def growing(*, refused: CreationRefusal | None = None) -> Observation:
+    """Return what is seen of stable when its last pod has not been asked for yet."""
+    smaller = replace(pods(NEW, 3), desired_replicas=3, refused=refused)
+    return replace(seen(HEALTHY), revisions=(smaller,))
+
+
+STORM = PodStorm(NEW, NOW, 8, 0, NOW + timedelta(seconds=60))
+
+
 @pytest.mark.parametrize(
     ("state", "observation", "pause"),
     [
@@ -33,8 +43,19 @@ def seen(state: RolloutState, acknowledged: int = 9, *others: str) -> Observatio
         (HEALTHY, seen(HEALTHY, 8), TIMING.active),
         (HEALTHY, seen(HEALTHY, 9, OLD), TIMING.active),
         (FOUGHT_AT_REST, seen(FOUGHT_AT_REST), TIMING.stalled),
+        (HEALTHY, growing(), TIMING.active),
+        (HEALTHY, growing(refused=CreationRefusal.QUOTA), TIMING.idle),
+        (replace(HEALTHY, storms=(STORM,)), growing(), 60),
     ],
-    ids=["all is well", "a router has not acknowledged", "a revision is out", "somebody fights"],
+    ids=[
+        "all is well",
+        "a router has not acknowledged",
+        "a revision is out",
+        "somebody fights",
+        "stable grows",
+        "a quota keeps stable from growing",
+        "nodes turn away what stable grows by",
+    ],
 )
 def test_what_nobody_tells_is_looked_out_for(
     state: RolloutState, observation: Observation, pause: float

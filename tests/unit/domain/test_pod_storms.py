@@ -8,7 +8,7 @@ import pytest
 from chaffinch.domain.machine.storming import with_next_try
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.names import RolloutIdentity
-from chaffinch.domain.observation import Observation, Pod, RevisionSeen
+from chaffinch.domain.observation import CreationRefusal, Observation, Pod, RevisionSeen
 from chaffinch.domain.pod_storms import capped, followed, kept_revisions, most_pods
 from chaffinch.domain.state import PodStorm, RolloutState
 from chaffinch.domain.timing import Timing
@@ -34,11 +34,18 @@ def failed(count: int, age: float = 3) -> list[Pod]:
 
 
 def running(count: int) -> list[Pod]:
-    return [Pod(f"runs-{number}", "", ago(900), ready=True, started=ago(890)) for number in range(count)]
+    pod = Pod("", "", ago(900), ready=True, started=ago(890), accepted=True)
+    return [replace(pod, name=f"runs-{number}") for number in range(count)]
 
 
 def seen(*pods: list[Pod]) -> RevisionSeen:
     return RevisionSeen(REVISION, desired_replicas=WANTED, pods=tuple(pod for some in pods for pod in some))
+
+
+def observed(children: RevisionSeen) -> Observation:
+    """Return what is seen of a revision beside one that has its pods."""
+    stable = RevisionSeen(OLD, desired_replicas=4, pods=tuple(running(4)))
+    return Observation(RolloutIdentity("llm", "chat", "uid"), (children, stable))
 
 
 def storm(again_in: float, tries: int = 0, turned_away: int = 8) -> PodStorm:
@@ -80,9 +87,8 @@ YOUNG = Pod("young", "", ago(9))
     [
         (YOUNG, False),
         (replace(YOUNG, created=ago(10)), True),
-        (replace(YOUNG, started=ago(1)), True),
-        (replace(YOUNG, ready=True), True),
-        (replace(YOUNG, ready=True, terminating=True), False),
+        (replace(YOUNG, accepted=True), True),
+        (replace(YOUNG, accepted=True, terminating=True), False),
         (replace(YOUNG, created=ago(900), failed="OutOfcpu"), False),
     ],
 )
@@ -95,11 +101,52 @@ def test_as_many_pods_are_asked_for_as_nodes_have_taken_and_one_more_when_it_is_
 
 
 def test_only_what_storms_is_capped_and_never_beyond_what_is_wanted() -> None:
-    observation = Observation(RolloutIdentity("llm", "chat", "uid"), (seen(running(1)),))
+    observation = observed(seen(running(1)))
     state = RolloutState(storms=(storm(1),))
     assert capped({REVISION: 4, OLD: 4}, state, observation, NOW, TIMING) == {REVISION: 1, OLD: 4}
     assert capped({REVISION: 0}, state, observation, NOW, TIMING) == {REVISION: 0}
     assert capped({REVISION: 4}, RolloutState(), observation, NOW, TIMING) == {REVISION: 4}
+
+
+WAITS_FOR_ROOM = replace(YOUNG, unschedulable=True)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "pods", "want"),
+    [
+        (None, [], 1),
+        (0, [], 1),
+        (1, [], 1),
+        (1, [YOUNG], 1),
+        (1, failed(4), 1),
+        (1, [replace(YOUNG, accepted=True, terminating=True)], 1),
+        (1, [replace(WAITS_FOR_ROOM, terminating=True)], 1),
+        (0, [replace(YOUNG, accepted=True)], 2),
+        (1, [replace(YOUNG, accepted=True)], 2),
+        (1, [replace(YOUNG, created=ago(10))], 2),
+        (1, [WAITS_FOR_ROOM], 2),
+        (2, [replace(YOUNG, accepted=True), WAITS_FOR_ROOM], 3),
+        (2, [replace(YOUNG, accepted=True), *failed(4)], 2),
+        (2, [], 2),
+        (4, [], 4),
+        (4, failed(4), 4),
+        (None, running(4), 4),
+    ],
+)
+def test_a_revision_grows_by_one_pod_when_those_before_are_taken_or_wait_for_room(
+    replicas: int | None, pods: list[Pod], want: int
+) -> None:
+    children = RevisionSeen(REVISION, desired_replicas=replicas, pods=tuple(pods))
+    assert capped({REVISION: 4, OLD: 4}, RolloutState(), observed(children), NOW, TIMING) == {
+        REVISION: want,
+        OLD: 4,
+    }
+    assert capped({REVISION: 0}, RolloutState(), observed(children), NOW, TIMING) == {REVISION: 0}
+
+
+def test_where_the_api_server_refuses_pods_none_can_be_turned_away() -> None:
+    refused = RevisionSeen(REVISION, desired_replicas=1, refused=CreationRefusal.QUOTA)
+    assert capped({REVISION: 4}, RolloutState(), observed(refused), NOW, TIMING) == {REVISION: 4}
 
 
 @pytest.mark.parametrize(
@@ -120,7 +167,7 @@ def test_a_canary_that_is_out_as_nodes_turn_it_away_is_not_given_what_it_lacks(
     assert candidate is not None
     state = replace(state, candidate=replace(candidate, started_at=ago(60)))
     children = replace(seen(running(1), failed(turned_away), [YOUNG]), revision=NEW)
-    observation = Observation(RolloutIdentity("llm", "chat", "uid"), (children,))
+    observation = observed(children)
     assert capped({NEW: 4, OLD: 4}, state, observation, NOW, TIMING) == {NEW: want, OLD: 4}
 
 

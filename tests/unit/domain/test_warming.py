@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -47,3 +48,38 @@ def test_a_warm_up_of_a_pod_that_is_gone_is_given_up_unless_load_runs(
     warming = replace(CANDIDATE, warmed=(), warm_up=WarmUp(1, (WARM_A, WARM_B), 1), warm_ups=1)
     after = after_a_pass(warming, B, replace(A, failed="Evicted"), phase=phase)
     assert after.warm_up == (warming.warm_up if goes_on else WarmUp(2, (WARM_B,)))
+
+
+def after(seconds: float) -> datetime:
+    return NOW + timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("since", "pods", "waits"),
+    [
+        (after(-9), (), True),
+        (after(-9), (replace(B, ready=False),), True),
+        (after(-9), (B,), False),
+        (after(-10), (), False),
+        (after(9), (), True),
+        (after(3600), (), False),
+        (None, (), False),
+    ],
+    ids=[
+        "the other is not there",
+        "the other is not Ready",
+        "both are Ready",
+        "the other is slow",
+        "a clock is ahead",
+        "a clock is wrong",
+        "nobody says since when it is Ready",
+    ],
+)
+def test_a_warm_up_waits_a_moment_for_pods_that_begin_a_little_later(
+    since: datetime | None, pods: tuple[Pod, ...], *, waits: bool
+) -> None:
+    children = RevisionSeen(NEW, desired_replicas=2, pods=(replace(A, ready_since=since), *pods))
+    seen = replace(SEEN, revisions=(children,), probes=())
+    state = replace(STEPPING, candidate=replace(CANDIDATE, warmed=(), warm_up=None))
+    found = with_warm_pods(Situation(SPEC, NEW, state, seen, None, NOW, Timing())).candidate
+    assert (found.warm_up is None) is waits

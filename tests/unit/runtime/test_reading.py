@@ -17,6 +17,7 @@ from chaffinch.runtime.reading import (
 )
 
 MADE = datetime(2026, 3, 1, 14, 0, tzinfo=UTC)
+TAKEN = "2026-03-01T14:00:01Z"
 BARE = Pod("chat-1", "uid-1", MADE)
 
 
@@ -42,7 +43,7 @@ def _condition(kind: str, status: str, reason: str = "") -> dict[str, Any]:
         (_pod({"podIP": "10.0.0.1"}), Pod("chat-1", "uid-1", MADE, ip="10.0.0.1")),
         (
             _pod(_condition("Ready", "True")),
-            Pod("chat-1", "uid-1", MADE, ready=True),
+            Pod("chat-1", "uid-1", MADE, ready=True, ready_since=datetime(2026, 3, 1, 14, 1, tzinfo=UTC)),
         ),
         (_pod(_condition("Ready", "False")), BARE),
         (_pod(_condition("Ready", "Unknown")), BARE),
@@ -58,6 +59,8 @@ def _condition(kind: str, status: str, reason: str = "") -> dict[str, Any]:
             Pod("chat-1", "uid-1", MADE, failed="OutOfnvidia.com/gpu"),
         ),
         (_pod({"phase": "Failed"}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
+        (_pod({"phase": "Pending", "startTime": TAKEN}), Pod("chat-1", "uid-1", MADE, accepted=True)),
+        (_pod({"phase": "Failed", "startTime": TAKEN}), Pod("chat-1", "uid-1", MADE, failed="Failed")),
         (_pod({"phase": "Succeeded"}), Pod("chat-1", "uid-1", MADE, failed="Completed")),
         (
             _pod({"phase": "Succeeded", "reason": "Evicted"}),

@@ -63,13 +63,22 @@ def _at_rest(situation: Situation) -> Next:
     """Stay as it is.
 
     What nobody tells is looked out for: the last answers of a revision that is out, routers that have not
-    acknowledged yet, the end of a fight.
+    acknowledged yet, the end of a fight. So is the moment at which stable may get its next pod.
     """
     timing, state = situation.timing, situation.state
     pause = timing.idle if state.router_fight is None else timing.stalled
-    if left_over(state, situation.seen) or not situation.in_force:
+    if left_over(state, situation.seen) or not situation.in_force or _stable_grows(situation):
         pause = timing.active
     return Next(state, requeue_after=pause)
+
+
+def _stable_grows(situation: Situation) -> bool:
+    """Say whether pods of stable are asked for one by one, but for a storm, whose next try has its time."""
+    stable, storms = situation.state.stable, situation.state.storms
+    if stable is None or storms:
+        return False
+    children = situation.seen.revision(stable.revision)
+    return children.refused is None and (children.desired_replicas or 0) < situation.spec.replicas
 
 
 CHECKS = (

@@ -1,18 +1,21 @@
 """Keeps account of which pods of the candidate are warm.
 
 A pod gets traffic only after a warm-up has reached it, be it one of the first or one that was added, or
-came back, at a later step. A container that restarted is cold again. Without a warm-up step, Ready is
-warm. A warm-up that failed stays the candidate's warm-up until the next one begins, so that it can be
-told what is wrong; after some failures in a row there is no next one.
+came back, at a later step. A container that restarted is cold again. Pods that become Ready one shortly
+after the other are warmed together. Without a warm-up step, Ready is warm. A warm-up that failed stays the
+candidate's warm-up until the next one begins, so that it can be told what is wrong; after some failures in a
+row there is no next one.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.api.v1alpha1.reasons import Reason
+from chaffinch.domain.capacity import candidate_pods
 from chaffinch.domain.machine.repeating import again_at, problem_of, told
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
@@ -94,12 +97,25 @@ def _ended(situation: Situation, candidate: Candidate) -> Candidate:
 
 def _begun(situation: Situation, candidate: Candidate) -> Candidate:
     """Begin a warm-up of the Ready pods that are cold, unless one runs or has to be waited with."""
-    cold = tuple(pod for pod in _ready(situation) if pod not in candidate.warmed)
+    ready = _ready(situation)
+    cold = tuple(pod for pod in ready if pod not in candidate.warmed)
     failures = _failures(situation, candidate)
-    if failures is None or not cold:
+    if failures is None or not cold or _waits_for_others(situation, cold):
         return candidate
     serial = candidate.warm_ups + 1
     return replace(candidate, warm_up=WarmUp(serial, cold, failures), warm_ups=serial)
+
+
+def _waits_for_others(situation: Situation, cold: tuple[WarmPod, ...]) -> bool:
+    """Say whether others may be Ready in a moment: they would have to wait for the end of this warm-up."""
+    asked_for = candidate_pods(situation.spec, situation.state, situation.seen)
+    serving = [pod for pod in situation.children.pods if pod.serves]
+    names = {pod.name for pod in cold}
+    since = [pod.ready_since for pod in serving if pod.name in names and pod.ready_since is not None]
+    if len(serving) >= asked_for or not since:
+        return False
+    # A clock of the cluster that goes wrong must not keep it from beginning.
+    return abs(situation.now - min(since)) < timedelta(seconds=situation.timing.moment)
 
 
 def _failures(situation: Situation, candidate: Candidate) -> int | None:
