@@ -19,9 +19,9 @@ from chaffinch.runtime.wake import Wake
 
 
 class _Pass(Protocol):
-    """Looks at objects of one kind."""
+    """Does the passes of objects of one kind."""
 
-    async def look(self, subject: Subject) -> Outcome:
+    async def run(self, subject: Subject) -> Outcome:
         """Do one pass."""
         ...
 
@@ -63,7 +63,7 @@ class Caretaker:
         probes: For load probes.
         commands: For commands of people.
         health: Told about passes.
-        pace: How often to look.
+        pace: How often it is passed.
         chance: Random numbers in [0, 1), for jitter.
         tracer: Keeps a trace of each pass.
         passes: How many passes there may be at the same time.
@@ -100,7 +100,7 @@ class Caretaker:
     async def _look_after(self, subject: Subject, wake: Wake) -> None:
         one = self._others.get(subject.kind) or RolloutPass(self._world)
         await look_after(
-            lambda: one.look(subject),
+            lambda: one.run(subject),
             wake,
             pace=self._pace,
             chance=self._chance,

@@ -1,4 +1,4 @@
-"""One look at a RolloutCommand: answers what no rollout can answer, and removes what is no longer needed.
+"""One pass of a RolloutCommand: answers what no rollout can answer, and removes what is no longer needed.
 
 A command that its rollout can understand is answered by that rollout's pass (see
 :mod:`chaffinch.runtime.rollout_pass`). Left for this one are commands that break a rule of their fields
@@ -23,17 +23,17 @@ from chaffinch.runtime.subjects import read_subject
 
 KEPT_SECONDS = 7 * 24 * 3600.0
 """How long an answered command is kept for people to look at."""
-_REST_SECONDS = 3600.0  # between two looks at a command that has its answer
+_REST_SECONDS = 3600.0  # between two passes of a command that has its answer
 
 
 class CommandPass:
-    """Looks at RolloutCommands.
+    """Does the passes of RolloutCommands.
 
     Args:
         cluster: Where they are.
         clock: Tells the time.
         metrics: Counts answers.
-        idle: Seconds until the next look at a command that waits for its rollout.
+        idle: Seconds until the next pass of a command that waits for its rollout.
     """
 
     def __init__(self, cluster: Cluster, clock: Clock, metrics: Metrics, idle: float) -> None:
@@ -42,7 +42,7 @@ class CommandPass:
         self._metrics = metrics
         self._idle = idle
 
-    async def look(self, subject: Subject) -> Outcome:
+    async def run(self, subject: Subject) -> Outcome:
         """Do one pass.
 
         Raises:

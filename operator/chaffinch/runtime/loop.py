@@ -1,7 +1,7 @@
-"""Looking after one object, again and again: wait, look, and survive whatever the look raises.
+"""Looking after one object, again and again: wait, do a pass, and survive whatever it raises.
 
-A look (a *pass*) may be the first after a crash, so it needs nothing from the one before. Looks at one object
-are at least ``spacing`` apart, unless one is urgent, and only so many objects are looked at at the same time:
+A pass may be the first after a crash, so it needs nothing from the one before. Passes of one object
+are at least ``spacing`` apart, unless one is urgent, and only so many objects have one at the same time:
 a thousand passes at once would share the API server so thinly that none of them ended in time.
 
 After a failure the pause grows with jitter, and events do not shorten it: a fault of the API server must not
@@ -53,7 +53,7 @@ GONE = Outcome(again_in=0, gone=True)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often to look. All in seconds.
+    """How often there is a pass. All in seconds.
 
     Attributes:
         spacing: Least time between two passes, of which the second one is not urgent.
@@ -63,7 +63,7 @@ class Pace:
             20 requests a minute. For very many it is twice the longest pause.
         pass_timeout: Longest time that one pass may take.
         exact: Longest pause that is kept exactly. A longer one ends earlier, at half of it at the
-            earliest: objects that were looked at in one moment once are not to be so ever after.
+            earliest: objects that had their passes in one moment once are not to have them so ever after.
     """
 
     spacing: float = 1.0
@@ -106,7 +106,7 @@ class Watch:
 
 
 async def look_after(
-    look: Callable[[], Awaitable[Outcome]],
+    one_pass: Callable[[], Awaitable[Outcome]],
     wake: Wake,
     *,
     pace: Pace,
@@ -115,10 +115,10 @@ async def look_after(
     fields: dict[str, str],
     turns: asyncio.Semaphore | None = None,
 ) -> None:
-    """Look whenever woken or due, until the object is gone or the task is cancelled.
+    """Do a pass whenever woken or due, until the object is gone or the task is cancelled.
 
     Args:
-        look: One pass.
+        one_pass: Does one pass.
         wake: Set by whoever saw a change.
         pace: How often.
         chance: Random numbers in [0, 1).
@@ -132,7 +132,7 @@ async def look_after(
         async with turns or contextlib.nullcontext():
             wake.clear()
             spent = spending.begin()
-            outcome = await _one(look, pace.pass_timeout, watch, fields)
+            outcome = await _one(one_pass, pace.pass_timeout, watch, fields)
         if outcome is None or outcome.failed:
             failures += 1
             await asyncio.sleep(pace.backoff(failures, chance(), spent.requests))
@@ -147,14 +147,14 @@ async def look_after(
 
 
 async def _one(
-    look: Callable[[], Awaitable[Outcome]], longest: float, watch: Watch, fields: dict[str, str]
+    one_pass: Callable[[], Awaitable[Outcome]], longest: float, watch: Watch, fields: dict[str, str]
 ) -> Outcome | None:
     """Do one pass; None if it failed in whatever way."""
     watch.began()
     outcome = None
     try:
         async with asyncio.timeout(longest):
-            outcome = await look()
+            outcome = await one_pass()
     except ClusterError as error:
         log.warning("the pass failed: %s", error, extra=fields)
     except Exception as error:  # noqa: BLE001 - one bad object must never end its task, or delay another one

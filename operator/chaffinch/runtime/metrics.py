@@ -20,7 +20,7 @@ class Metrics:
     def __init__(self) -> None:
         meters = Meters()
         self.registry = meters.registry
-        self._passes = meters.counter("chaffinch_passes_total", "Looks at one object.", "kind", "outcome")
+        self._passes = meters.counter("chaffinch_passes_total", "Passes of one object.", "kind", "outcome")
         self._pass_seconds = meters.seconds("chaffinch_pass_seconds", "How long a pass took.", "kind")
         self._requests = meters.counter(
             "chaffinch_kubernetes_requests_total",

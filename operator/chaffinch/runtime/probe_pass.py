@@ -1,4 +1,4 @@
-"""One look at a LoadProbe: start its Job, follow the worker, pull the result, keep it.
+"""One pass of a LoadProbe: start its Job, follow the worker, pull the result, keep it.
 
 The result is kept in the status before the worker is told that it may go, so that a crash in between costs
 nothing. What the worker says counts only if the pod belongs to the Job, and the Job to the probe, by uid.
@@ -50,8 +50,8 @@ class ProbeSettings:
 
     Attributes:
         image: The image of Chaffinch, for workers.
-        active: Seconds until the next look while something is in progress.
-        idle: Seconds until the next look otherwise.
+        active: Seconds until the next pass while something is in progress.
+        idle: Seconds until the next pass otherwise.
         pull_secrets: Names of Secrets in the probe's namespace with which the image is pulled.
     """
 
@@ -88,7 +88,7 @@ class _Seen:
 
 
 class ProbePass:
-    """Looks at LoadProbes."""
+    """Does the passes of LoadProbes."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ProbePass:
         self._settings = settings
         self._told_at: dict[str, float] = {}
 
-    async def look(self, subject: Subject) -> Outcome:
+    async def run(self, subject: Subject) -> Outcome:
         """Do one pass.
 
         Raises:

@@ -1,4 +1,4 @@
-"""One look at a rollout: parse, gather, judge, step, desire, apply, record.
+"""One pass of a rollout: parse, gather, judge, step, desire, apply, record.
 
 All decisions are made by functions of ``domain/`` (see :mod:`chaffinch.runtime.decision`); this module feeds
 them and carries out what they say. A pass that fails anywhere has decided nothing that the next one would not
@@ -103,7 +103,7 @@ class _Work:
 
 
 class RolloutPass:
-    """Looks at one rollout.
+    """Does the passes of one rollout.
 
     What it keeps between passes saves reads and writes, and explains refusals; nothing is decided from it.
     """
@@ -117,7 +117,7 @@ class RolloutPass:
         self._logbook = Logbook()
         self._refusal: WriteRefusal | None = None
 
-    async def look(self, subject: Subject) -> Outcome:
+    async def run(self, subject: Subject) -> Outcome:
         """Do one pass.
 
         Raises:

@@ -14,7 +14,7 @@ async def read_subject(cluster: Cluster, kind: Kind, subject: Subject, idle: flo
         cluster: Where it is.
         kind: Its kind.
         subject: Who it is; another object of its name is not it.
-        idle: Seconds until the next look at one that is being deleted.
+        idle: Seconds until the next pass of one that is being deleted.
 
     Raises:
         ClusterError: If it could not be read.

@@ -32,16 +32,16 @@ class Bench:
         settings = ProbeSettings("chaffinch:1", active=5, idle=60, pull_secrets=("registry",))
         self._pass = ProbePass(cluster, self.results, Freezer(cluster), LoopClock(), settings)
 
-    async def look(self) -> Outcome:
+    async def run_pass(self) -> Outcome:
         uid = self.body["metadata"]["uid"]
-        return await self._pass.look(Subject(SubjectKind.PROBE, NAMESPACE, "look", uid))
+        return await self._pass.run(Subject(SubjectKind.PROBE, NAMESPACE, "look", uid))
 
     async def run_to(self, answer: Finished | Progress | None) -> None:
         """Start the Job and its worker, and look at what the worker says."""
-        await self.look()
+        await self.run_pass()
         start_workers(self.shop.cluster)
         self.results.answer = answer
-        await self.look()
+        await self.run_pass()
 
     @property
     def body(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ async def bench(**spec: object) -> Bench:
     shop = Shop()
     shop.apply(rollout())
     for _ in range(10):
-        await shop.look()
+        await shop.run_pass()
         shop.obey()
     assert shop.status["stable"]["ready"] == 2
     shop.cluster.put(load_probe(**spec))

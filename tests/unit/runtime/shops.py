@@ -31,7 +31,7 @@ async def until(shop: Shop, done: Callable[[], bool], *, seconds: float = 900) -
 async def keep_looking(shop: Shop) -> None:
     """Run the rollout's own task until it is cancelled."""
     await look_after(
-        shop.look, Wake(), pace=Pace(), chance=lambda: 0.5, watch=Watch(), fields={"rollout": NAME}
+        shop.run_pass, Wake(), pace=Pace(), chance=lambda: 0.5, watch=Watch(), fields={"rollout": NAME}
     )
 
 

@@ -41,7 +41,7 @@ def test_a_command_is_remembered_before_it_is_answered() -> None:
         shop = await at_canary()
         ask(shop, "wait", "Pause")
         before = len(shop.cluster.requests)
-        await shop.look()
+        await shop.run_pass()
         assert writes(shop, before) == ["InferenceRollout", "RolloutCommand"]
         remembered = shop.status["lastCommand"]
         assert (remembered["name"], remembered["by"], remembered["outcome"]) == ("wait", "alice", "Accepted")
@@ -56,7 +56,7 @@ def test_an_abort_takes_the_traffic_away_before_anything_is_written_about_it() -
         shop = await at_canary()
         ask(shop, "stop", "Abort")
         before = len(shop.cluster.requests)
-        await shop.look()
+        await shop.run_pass()
         assert writes(shop, before) == ["ConfigMap", "InferenceRollout", "RolloutCommand"]
         assert answer_to(shop.cluster, "stop") == ("Accepted", "Done")
 
@@ -68,7 +68,7 @@ def test_a_crash_before_the_answer_has_it_given_again_and_nothing_done_again() -
         shop = await at_canary()
         shop.cluster.fault = failing("RolloutCommand")
         ask(shop, "wait", "Pause")
-        outcome = await shop.look()
+        outcome = await shop.run_pass()
         assert not outcome.failed
         assert outcome.again_in <= shop.world.timing.active
         remembered = shop.status["lastCommand"]
@@ -76,7 +76,7 @@ def test_a_crash_before_the_answer_has_it_given_again_and_nothing_done_again() -
         shop.cluster.fault = works
         shop.restart()
         before = len(shop.cluster.requests)
-        await shop.look()
+        await shop.run_pass()
         assert writes(shop, before) == ["RolloutCommand"]
         assert answer_to(shop.cluster, "wait") == ("Accepted", "Done")
         assert shop.status["lastCommand"] == remembered
@@ -92,7 +92,7 @@ def test_a_crash_between_route_and_status_has_an_abort_accepted_all_the_same(*, 
         ask(shop, "stop", "Abort")
         shop.cluster.fault = failing("InferenceRollout")
         with pytest.raises(UnavailableError):
-            await shop.look()
+            await shop.run_pass()
         assert shop.weights == {stable: 10_000}
         shop.cluster.fault = works
         if restart:
@@ -111,12 +111,12 @@ def test_commands_are_dealt_with_one_in_a_pass_the_oldest_first() -> None:
         ask(shop, "b-first", "Pause")
         ask(shop, "a-second", "Resume", seconds=1)
         ask(shop, "other", "Abort", rollout="other")
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "b-first") == ("Accepted", "Done")
         assert answer_to(shop.cluster, "a-second") == (None, None)
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "a-second") == ("Accepted", "Done")
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "other") == (None, None)
 
     run(story())
@@ -125,16 +125,16 @@ def test_commands_are_dealt_with_one_in_a_pass_the_oldest_first() -> None:
 def test_a_command_to_an_idle_rollout_is_refused_and_changes_nothing_but_that_it_was_given() -> None:
     async def story() -> None:
         shop = await healthy()
-        await shop.look()
+        await shop.run_pass()
         before = dict(shop.status)
         ask(shop, "stop", "Abort")
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "stop") == ("Refused", "NothingToDo")
         after = dict(shop.status)
         del after["lastCommand"]
         assert {**after, "writer": None} == {**before, "writer": None}
         sent = shop.cluster.writes()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == sent
 
     run(story())
@@ -146,7 +146,7 @@ def test_a_pass_reads_commands_with_one_request_however_many_there_are() -> None
         for number in range(20):
             ask(shop, f"stop-{number}", "Abort", seconds=number)
         before = len(shop.cluster.requests)
-        await shop.look()
+        await shop.run_pass()
         reads = [verb for verb, key in shop.cluster.requests[before:] if key[0] == "RolloutCommand"]
         assert reads == ["list", "patch"]
 
@@ -158,7 +158,7 @@ def test_without_the_commands_nothing_is_decided() -> None:
         shop = await at_canary()
         before = shop.cluster.writes()
         shop.cluster.fault = failing("RolloutCommand", "list")
-        assert (await shop.look()).failed
+        assert (await shop.run_pass()).failed
         assert shop.cluster.writes() == before
 
     run(story())
@@ -169,7 +169,7 @@ def test_the_record_tells_who_commanded_what_and_what_came_of_it() -> None:
         shop = await at_canary()
         for name, action in (("wait", "Pause"), ("on", "Resume"), ("again", "Resume"), ("stop", "Abort")):
             ask(shop, name, action)
-            await shop.look()
+            await shop.run_pass()
         await until(shop, lambda: "rollout" not in shop.status)
         last = shop.status["lastAttempt"]
         record = shop.cluster.read(Kinds.RECORD, NAMESPACE, f"{NAME}-{last['revision']}-a2")["status"]

@@ -37,9 +37,9 @@ def test_a_name_that_is_taken_stalls_and_nothing_is_touched() -> None:
         }
         before = shop.cluster.put(foreign)
         shop.apply(rollout())
-        await shop.look()
+        await shop.run_pass()
         await asyncio.sleep(60)
-        await shop.look()
+        await shop.run_pass()
         assert shop.condition("Stalled") == ("True", "NameTaken")
         assert shop.cluster.writes() == {"patch InferenceRollout": 1}
         assert shop.cluster.read(Kinds.SERVICE, NAMESPACE, NAME) == before
@@ -69,12 +69,12 @@ def forged(shop: Shop, revision: str, name: str = "") -> dict[str, Any]:
 def test_a_forged_revision_that_nothing_asks_for_changes_nothing() -> None:
     async def story() -> None:
         shop = await healthy()
-        await shop.look()
+        await shop.run_pass()
         stable = shop.status["stable"]["revision"]
         shop.cluster.put(forged(shop, "0bad0bad"))
         shop.cluster.put(forged(shop, stable, name="another"))
         before = shop.cluster.writes()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == before
         shop.apply(rollout(**V2))
         await until(shop, lambda: shop.condition("Promoted")[0] == "True")
@@ -128,7 +128,7 @@ def test_a_forged_revision_in_the_place_of_stables_is_told_and_stable_serves_on(
         shop.cluster.requests.clear()
         for _ in range(10):
             await asyncio.sleep(60)
-            await shop.look()
+            await shop.run_pass()
         assert f"ControllerRevision/{key[2]}" in shop.message("Stalled")
         assert shop.condition("Available") == ("True", "StableServing")
         assert (engines(shop, stable), shop.weights) == (before, weights)
@@ -187,7 +187,7 @@ def test_a_status_that_somebody_else_wrote_ends_the_pass_before_anything_is_made
         shop.cluster.fault = other_writer
         before = shop.cluster.writes()
         with pytest.raises(ConflictError, match="written by somebody else"):
-            await shop.look()
+            await shop.run_pass()
         assert shop.cluster.writes() - before == {"patch InferenceRollout": 1}
 
     run(story())
@@ -207,9 +207,9 @@ def test_a_route_that_somebody_else_wrote_is_not_overwritten() -> None:
         await asyncio.sleep(60)
         shop.cluster.fault = other_route
         with pytest.raises(ConflictError):
-            await shop.look()
+            await shop.run_pass()
         assert 2000 in shop.weights.values()
-        assert (await shop.look()) is not None
+        assert (await shop.run_pass()) is not None
         assert 2000 not in shop.weights.values()
 
     run(story())
@@ -221,7 +221,7 @@ def test_a_route_that_cannot_be_read_is_written_anew_over_what_is_there() -> Non
         weights, sequence = shop.weights, shop.route["sequence"]
         stored = shop.cluster.read(Kinds.CONFIG_MAP, NAMESPACE, f"{NAME}-router")
         shop.cluster.put({**stored, "data": {"route.json": "garbled"}})
-        await shop.look()
+        await shop.run_pass()
         assert (shop.weights, shop.route["sequence"] > sequence) == (weights, True)
 
     run(story())
@@ -249,7 +249,7 @@ def test_pods_of_a_predecessor_of_the_name_are_not_its_own() -> None:
         again = rollout()
         again["metadata"]["creationTimestamp"] = LoopClock().now().isoformat()
         shop.apply(again)
-        await shop.look()
+        await shop.run_pass()
         assert shop.status["rollout"]["stage"] == "Deploying"
         assert shop.status["candidate"]["ready"] == 0
 
@@ -260,7 +260,7 @@ def test_a_deleted_service_is_made_again_by_the_next_pass() -> None:
     async def story() -> None:
         shop = await healthy()
         del shop.cluster.objects["Service", NAMESPACE, NAME]
-        await shop.look()
+        await shop.run_pass()
         assert ("Service", NAMESPACE, NAME) in shop.cluster.objects
 
     run(story())
@@ -273,7 +273,7 @@ def test_an_object_that_is_gone_ends_its_task(uid: str) -> None:
         if uid:
             shop.apply(rollout())
         subject = Subject(SubjectKind.ROLLOUT, NAMESPACE, NAME, "mine")
-        assert await shop._pass.look(subject) is GONE
+        assert await shop._pass.run(subject) is GONE
         assert shop.cluster.writes() == {}
 
     run(story())
@@ -285,7 +285,7 @@ def test_an_object_that_is_being_deleted_is_left_alone() -> None:
         body = rollout()
         body["metadata"]["deletionTimestamp"] = "2026-03-01T14:00:00Z"
         shop.apply(body)
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == {}
 
     run(story())
@@ -306,7 +306,7 @@ def test_load_probes_of_attempts_that_are_long_over_are_deleted() -> None:
         users["metadata"]["name"] = "users-own"
         shop.cluster.put(users)
         shop.cluster.put({**shop.body, "status": {**shop.status, "attempts": 9}})
-        await shop.look()
+        await shop.run_pass()
         assert {key[2] for key in shop.cluster.objects if key[0] == "LoadProbe"} == {"a5", "a9", "users-own"}
 
     run(story())
@@ -318,18 +318,18 @@ def test_a_deleted_object_of_the_router_is_put_back_five_times_and_then_left(kin
 
     async def story() -> None:
         shop = await healthy()
-        await shop.look()
+        await shop.run_pass()
         before = shop.cluster.writes()[f"apply {kind}"]
         for _ in range(7):
             await asyncio.sleep(301)  # what is not watched is looked at again after five minutes
             shop.cluster.objects.pop((kind, NAMESPACE, name), None)
-            await shop.look()
+            await shop.run_pass()
         assert shop.cluster.writes()[f"apply {kind}"] - before == 5
         assert shop.condition("Stalled") == ("True", "RouteFight")
         assert shop.status["routerEdits"]["object"] == f"{kind}/{name}"
         assert [note.reason for note in shop.recorder.notes].count("RouteFight") == 1
         shop.cluster.requests.clear()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == {}
 
     run(story())
@@ -343,7 +343,7 @@ def test_a_route_that_is_deleted_again_and_again_is_put_back_five_times() -> Non
             await asyncio.sleep(2)
             shop.cluster.objects.pop(("ConfigMap", NAMESPACE, f"{NAME}-router"), None)
             shop.restart()
-            await shop.look()
+            await shop.run_pass()
         assert shop.cluster.writes()["create ConfigMap"] == 5
         assert shop.condition("Stalled") == ("True", "RouteFight")
 
@@ -356,8 +356,8 @@ def test_what_the_operator_wants_otherwise_than_before_is_no_edit_of_somebody_el
         for replicas in range(3, 12):
             shop.world = replace(shop.world, router=replace(shop.world.router, replicas=replicas))
             shop.restart()
-            await shop.look()
-            await shop.look()
+            await shop.run_pass()
+            await shop.run_pass()
         assert "routerEdits" not in shop.status
         assert shop.cluster.read(Kinds.DEPLOYMENT, NAMESPACE, f"{NAME}-router")["spec"]["replicas"] == 11
 
@@ -368,11 +368,11 @@ def test_the_last_time_that_the_service_is_put_back_the_canary_loses_its_weight(
     async def story() -> None:
         shop = await at_canary()
         stable = shop.status["stable"]["revision"]
-        await shop.look()
+        await shop.run_pass()
         for rounds in range(1, 7):
             await asyncio.sleep(5)
             shop.cluster.objects.pop(("Service", NAMESPACE, NAME), None)
-            await shop.look()
+            await shop.run_pass()
             assert (("Service", NAMESPACE, NAME) in shop.cluster.objects) is (rounds <= 5)
             assert (shop.weights == {stable: 10_000}) is (rounds >= 5)
         assert shop.condition("Stalled") == ("True", "RouteFight")

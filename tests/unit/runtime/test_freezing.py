@@ -20,7 +20,7 @@ def test_a_result_is_frozen_as_a_baseline_that_verifies() -> None:
     async def it() -> None:
         one = await bench(**FREEZE)
         await one.run_to(finished(record(one.uid)))
-        await one.look()
+        await one.run_pass()
         assert one.condition("Frozen")[:2] == ("True", "AsExpected")
         kept = one.shop.cluster.read(Kinds.BASELINE, NAMESPACE, "chat-base-v1")
         assert "ownerReferences" not in kept["metadata"]
@@ -30,7 +30,7 @@ def test_a_result_is_frozen_as_a_baseline_that_verifies() -> None:
         assert (baseline.fingerprint.replicas, baseline.fingerprint.engine_version) == (1, "0.32.0")
         assert (baseline.provenance.rollout, baseline.provenance.probe) == (NAME, "look")
         before = one.shop.cluster.writes()
-        await one.look()
+        await one.run_pass()
         assert one.shop.cluster.writes() == before
 
     story(it())
@@ -61,7 +61,7 @@ def test_a_baseline_is_never_replaced() -> None:
         }
         before = one.shop.cluster.put(there)
         await one.run_to(finished(record(one.uid)))
-        await one.look()
+        await one.run_pass()
         assert one.condition("Frozen")[:2] == ("False", "NameTaken")
         assert "freeze under another version" in one.condition("Frozen")[2]
         assert one.shop.cluster.read(Kinds.BASELINE, NAMESPACE, "chat-base-v1") == before
@@ -72,14 +72,14 @@ def test_a_baseline_is_never_replaced() -> None:
 def test_nothing_is_frozen_of_a_revision_that_somebody_forged() -> None:
     async def it() -> None:
         one = await bench(**FREEZE)
-        await one.look()
+        await one.run_pass()
         revision = one.shop.status["stable"]["revision"]
         kept = one.shop.cluster.read(Kinds.CONTROLLER_REVISION, NAMESPACE, f"{NAME}-{revision}")
         one.shop.cluster.put({**kept, "data": {**kept["data"], "template": {"spec": {"containers": []}}}})
         start_workers(one.shop.cluster)
         one.results.answer = finished(record(one.uid))
-        await one.look()
-        await one.look()
+        await one.run_pass()
+        await one.run_pass()
         status, reason, message = one.condition("Frozen")
         assert (status, reason) == ("False", "ProbeFailed")
         assert message.endswith("the ControllerRevision is not one that Chaffinch wrote; delete it.")
@@ -93,9 +93,9 @@ def test_a_baseline_that_was_created_before_a_crash_is_recognised() -> None:
         await one.run_to(finished(record(one.uid)))
         one.shop.cluster.fault = lambda verb, _: RejectedError("crash") if verb == "patch" else None
         with pytest.raises(RejectedError):
-            await one.look()
+            await one.run_pass()
         one.shop.cluster.fault = lambda *_: None
-        await one.look()
+        await one.run_pass()
         assert one.condition("Frozen")[:2] == ("True", "AsExpected")
 
     story(it())
@@ -109,7 +109,7 @@ def test_a_poor_result_is_not_frozen(requests: int, errors: int, want: str) -> N
     async def it() -> None:
         one = await bench(**FREEZE)
         await one.run_to(finished(record(one.uid, requests=requests, errors=errors)))
-        await one.look()
+        await one.run_pass()
         status, reason, message = one.condition("Frozen")
         assert (status, reason) == ("False", "ProbeFailed")
         assert want in message

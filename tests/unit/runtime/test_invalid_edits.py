@@ -22,7 +22,7 @@ def test_an_invalid_edit_does_not_keep_harm_from_being_found() -> None:
         shop = await at_canary()
         first = shop.status["stable"]["revision"]
         shop.apply(rollout(**V2, replicas=0))
-        await shop.look()
+        await shop.run_pass()
         assert shop.condition("Stalled") == ("True", "InvalidSpec")
         message = shop.message("Stalled")
         assert "spec.replicas" in message
@@ -44,7 +44,7 @@ def test_an_attempt_goes_on_after_a_restart_though_the_spec_breaks_a_rule() -> N
         shop.apply(rollout(**V2, replicas=0))
         shop.restart()
         weights = shop.weights
-        await shop.look()
+        await shop.run_pass()
         assert shop.condition("Stalled") == ("True", "InvalidSpec")
         assert shop.condition("SpecApplied") == ("False", "InvalidSpec")
         assert shop.message("Stalled").endswith("The attempt goes on as it began.")
@@ -69,11 +69,11 @@ def test_an_attempt_can_be_aborted_after_a_restart_though_the_spec_breaks_a_rule
         shop.apply(rollout(**{**V2, **broken}))
         shop.restart()
         shop.cluster.put(command("wait", "Pause", revision=second))
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "wait") == ("Accepted", "Done")
         shop.restart()
         shop.cluster.put(command("stop", revision=second))
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "stop") == ("Accepted", "Done")
         assert shop.weights == {first: 10_000}
         await until(shop, lambda: not shop.pods(second))
@@ -91,7 +91,7 @@ def test_what_an_attempt_began_with_is_not_made_up_when_it_is_gone() -> None:
         shop.apply(rollout(**V2, replicas=0))
         del shop.cluster.objects["ControllerRevision", NAMESPACE, f"{NAME}-{second}"]
         shop.cluster.put(command("stop", revision=second))
-        await shop.look()
+        await shop.run_pass()
         assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
         assert shop.message("Stalled").endswith("Nothing is changed until that is mended.")
         assert shop.weights == weights
@@ -132,12 +132,12 @@ def test_what_is_out_goes_while_the_spec_breaks_a_rule_and_then_it_is_seldom_loo
         scaled_up(shop, second)
         change(shop.cluster.read(Kinds.CONTROLLER_REVISION, NAMESPACE, f"{NAME}-{second}"))
         shop.apply(rollout(replicas=0))
-        assert await shop.look() == Outcome(SOON)
+        assert await shop.run_pass() == Outcome(SOON)
         assert size(shop, second) == want
         assert (second in shop.revisions) == (want is not None)
         assert size(shop, first) == rollout()["spec"]["replicas"]
         before = shop.cluster.writes()
-        assert await shop.look() == Outcome(IDLE)
+        assert await shop.run_pass() == Outcome(IDLE)
         assert shop.cluster.writes() == before
 
     run(story())
@@ -152,7 +152,7 @@ def test_a_failed_read_refuses_nobody_while_the_spec_breaks_a_rule() -> None:
             UnavailableError("away") if (verb, key[0]) == ("list", "Pod") else None
         )
         before = shop.cluster.writes()
-        assert await shop.look() == Outcome(SOON, failed=True)
+        assert await shop.run_pass() == Outcome(SOON, failed=True)
         assert shop.cluster.writes() == before
 
     run(story())
@@ -164,14 +164,14 @@ def test_a_command_to_a_rollout_with_an_invalid_spec_is_told_what_to_mend() -> N
         shop.apply(rollout(replicas=0))
         shop.cluster.put(command("again", "Retry"))
         shop.cluster.put(command("stop"))
-        await shop.look()
+        await shop.run_pass()
         for name in ("again", "stop"):
             assert answer_to(shop.cluster, name) == ("Refused", "InvalidSpec")
         message = shop.cluster.read(Kinds.COMMAND, NAMESPACE, "stop")["status"]["message"]
         assert message.startswith("The rollout's spec breaks a rule (spec.replicas: ")
         assert message.endswith("): mend it, then create another command.")
         before = shop.cluster.writes()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == before
 
     run(story())
@@ -181,12 +181,12 @@ def test_a_command_that_could_not_be_answered_is_soon_answered_again() -> None:
     async def story() -> None:
         shop = await healthy()
         shop.apply(rollout(replicas=0))
-        await shop.look()
+        await shop.run_pass()
         shop.cluster.put(command("stop"))
         shop.cluster.fault = lambda verb, _: UnavailableError("away") if verb == "patch" else None
-        assert await shop.look() == Outcome(SOON)
+        assert await shop.run_pass() == Outcome(SOON)
         shop.cluster.fault = lambda _, __: None
-        assert await shop.look() == Outcome(IDLE)
+        assert await shop.run_pass() == Outcome(IDLE)
         assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
 
     run(story())

@@ -46,11 +46,11 @@ def test_a_pass_logs_its_transition_once_and_a_failed_read_once(caplog: pytest.L
     async def story() -> str:
         shop = Shop()
         shop.apply(rollout())
-        await shop.look()
+        await shop.run_pass()
         (revision,) = shop.revisions
         shop.cluster.fault = no_pods
-        await shop.look()
-        await shop.look()
+        await shop.run_pass()
+        await shop.run_pass()
         return revision
 
     caplog.set_level(logging.INFO, "chaffinch.runtime.logbook")

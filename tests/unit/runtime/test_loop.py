@@ -19,18 +19,18 @@ def _time() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def _looked(
-    look: Callable[[int], Awaitable[Outcome]],
+async def _passes(
+    one_pass: Callable[[int], Awaitable[Outcome]],
     wake: Wake | None = None,
     until: float = 1000,
     chance: float = 1.0,
 ) -> list[float]:
-    """Return at which times the object was looked at."""
+    """Return at which times the object had a pass."""
     times: list[float] = []
 
     async def counted() -> Outcome:
         times.append(_time())
-        return await look(len(times))
+        return await one_pass(len(times))
 
     task = asyncio.create_task(
         look_after(counted, wake or Wake(), pace=PACE, chance=lambda: chance, watch=Watch(), fields=FIELDS)
@@ -40,22 +40,22 @@ async def _looked(
     return times
 
 
-def test_looks_again_when_the_pass_says_so() -> None:
-    async def look(number: int) -> Outcome:
+def test_the_next_pass_is_when_the_last_one_says() -> None:
+    async def one_pass(number: int) -> Outcome:
         return GONE if number == 4 else Outcome(again_in=5)
 
-    assert run(_looked(look)) == [0, 5, 10, 15]
+    assert run(_passes(one_pass)) == [0, 5, 10, 15]
 
 
 def test_an_event_ends_the_wait_but_passes_keep_their_distance() -> None:
     async def story() -> list[float]:
         wake = Wake()
 
-        async def look(number: int) -> Outcome:
+        async def one_pass(number: int) -> Outcome:
             wake.set()  # as if each pass caused an event
             return GONE if number == 4 else Outcome(again_in=60)
 
-        return await _looked(look, wake)
+        return await _passes(one_pass, wake)
 
     assert run(story()) == [0, 1, 2, 3]
 
@@ -64,23 +64,23 @@ def test_an_urgent_event_does_not_wait_for_that_distance_but_for_the_pause_after
     async def story() -> list[float]:
         wake = Wake()
 
-        async def look(number: int) -> Outcome:
+        async def one_pass(number: int) -> Outcome:
             if number in (1, 3):
                 wake.set_at_once()
             if number == 3:
                 raise UnavailableError("the API server cannot be reached")
             return GONE if number == 5 else Outcome(again_in=7)
 
-        return await _looked(look, wake)
+        return await _passes(one_pass, wake)
 
     assert run(story()) == [0, 0, 7, 8, 15]
 
 
 def test_a_pause_between_tries_is_not_shortened() -> None:
-    async def look(number: int) -> Outcome:
+    async def one_pass(number: int) -> Outcome:
         return GONE if number == 4 else Outcome(again_in=30, exactly=number != 2)
 
-    assert run(_looked(look, chance=0.0)) == [0, 30, 45, 75]
+    assert run(_passes(one_pass, chance=0.0)) == [0, 30, 45, 75]
 
 
 def test_only_a_long_pause_is_spread() -> None:
@@ -89,24 +89,24 @@ def test_only_a_long_pause_is_spread() -> None:
 
 
 def test_failures_back_off_to_the_longest_pause_and_success_forgets_them() -> None:
-    async def look(number: int) -> Outcome:
+    async def one_pass(number: int) -> Outcome:
         if number <= 7:
             raise UnavailableError("the API server cannot be reached")
         return GONE if number == 9 else Outcome(again_in=1)
 
     # pauses of 1, 2, 4, 8, 16, 30 and 30 seconds, then 1
-    assert run(_looked(look)) == [0, 1, 3, 7, 15, 31, 61, 91, 92]
+    assert run(_passes(one_pass)) == [0, 1, 3, 7, 15, 31, 61, 91, 92]
 
 
 def test_events_do_not_shorten_the_pause_after_a_failure() -> None:
     async def story() -> list[float]:
         wake = Wake()
 
-        async def look(_: int) -> Outcome:
+        async def one_pass(_: int) -> Outcome:
             wake.set()
             raise UnavailableError("the API server cannot be reached")
 
-        return await _looked(look, wake, until=10)
+        return await _passes(one_pass, wake, until=10)
 
     assert run(story()) == [0, 1, 3, 7]
 
@@ -117,12 +117,12 @@ def test_jitter_spreads_pauses_between_half_and_whole() -> None:
 
 
 def test_a_pass_that_hangs_is_cut_off_and_counts_as_a_failure() -> None:
-    async def look(number: int) -> Outcome:
+    async def one_pass(number: int) -> Outcome:
         if number == 1:
             await asyncio.sleep(3600)
         return GONE
 
-    assert run(_looked(look)) == [0, 11]
+    assert run(_passes(one_pass)) == [0, 11]
 
 
 def test_one_bad_object_does_not_delay_another() -> None:
@@ -133,7 +133,7 @@ def test_one_bad_object_does_not_delay_another() -> None:
         async def good(number: int) -> Outcome:
             return GONE if number == 10 else Outcome(again_in=2)
 
-        both = await asyncio.gather(_looked(bad, until=100), _looked(good, until=100))
+        both = await asyncio.gather(_passes(bad, until=100), _passes(good, until=100))
         return both[0], both[1]
 
     bad, good = run(story())
@@ -142,13 +142,13 @@ def test_one_bad_object_does_not_delay_another() -> None:
 
 
 def test_the_text_of_a_foreign_error_is_never_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def look(number: int) -> Outcome:
+    async def one_pass(number: int) -> Outcome:
         if number == 1:
             raise ValueError("token=s3cr3t from a remote body")
         return GONE
 
     caplog.set_level(logging.DEBUG, "chaffinch")
-    run(_looked(look))
+    run(_passes(one_pass))
     (record,) = caplog.records
     assert record.getMessage().startswith("the pass failed with ValueError at loop.py:")
     assert "s3cr3t" not in record.getMessage()
@@ -156,12 +156,12 @@ def test_the_text_of_a_foreign_error_is_never_logged(caplog: pytest.LogCaptureFi
 
 
 def test_our_own_errors_are_logged_with_the_object(caplog: pytest.LogCaptureFixture) -> None:
-    async def look(number: int) -> Outcome:
+    async def one_pass(number: int) -> Outcome:
         if number == 1:
             raise UnavailableError("get Pod shop/x: the API server cannot be reached")
         return GONE
 
-    run(_looked(look))
+    run(_passes(one_pass))
     (record,) = caplog.records
     assert record.getMessage() == "the pass failed: get Pod shop/x: the API server cannot be reached"
     assert (vars(record)["namespace"], vars(record)["rollout"]) == ("shop", "chat")
@@ -169,12 +169,12 @@ def test_our_own_errors_are_logged_with_the_object(caplog: pytest.LogCaptureFixt
 
 def test_cancelling_ends_the_loop_at_once() -> None:
     async def story() -> float:
-        async def look() -> Outcome:
+        async def one_pass() -> Outcome:
             await asyncio.sleep(5)
             return GONE
 
         task = asyncio.create_task(
-            look_after(look, Wake(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
+            look_after(one_pass, Wake(), pace=PACE, chance=lambda: 1.0, watch=Watch(), fields=FIELDS)
         )
         await asyncio.sleep(1)
         task.cancel()
@@ -193,7 +193,7 @@ def test_only_so_many_objects_are_looked_at_at_the_same_time_and_each_gets_its_t
         turns = asyncio.Semaphore(3)
 
         def task(number: int) -> asyncio.Task[None]:
-            async def look() -> Outcome:
+            async def one_pass() -> Outcome:
                 nonlocal now, most
                 now, most = now + 1, max(most, now + 1)
                 await asyncio.sleep(100)
@@ -203,7 +203,7 @@ def test_only_so_many_objects_are_looked_at_at_the_same_time_and_each_gets_its_t
 
             return asyncio.create_task(
                 look_after(
-                    look,
+                    one_pass,
                     Wake(),
                     pace=Pace(pass_timeout=120),
                     chance=lambda: 0.5,

@@ -25,11 +25,11 @@ def router(shop: Shop) -> tuple[str, int]:
 def test_an_upgrade_restarts_no_router_of_a_healthy_rollout_until_its_next_attempt() -> None:
     async def story() -> None:
         shop = upgraded(await healthy())
-        await shop.look()
-        await shop.look()
+        await shop.run_pass()
+        await shop.run_pass()
         assert router(shop) == ("chaffinch:1", 3)
         shop.apply(rollout(**V2))
-        await shop.look()
+        await shop.run_pass()
         assert router(shop) == ("chaffinch:2", 3)
         assert shop.weights == {shop.status["stable"]["revision"]: 10_000}
         await until(shop, lambda: shop.status.get("phase") == "Healthy")

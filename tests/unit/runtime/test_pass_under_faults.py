@@ -40,7 +40,7 @@ def test_a_minute_of_failing_reads_changes_nothing(
     async def story() -> None:
         shop: Shop = await situation()
         await asyncio.sleep(60)
-        await shop.look()
+        await shop.run_pass()
         revisions, weights, stable = shop.revisions, shop.weights, shop.status["stable"]
         before, first = shop.cluster.writes(), len(shop.cluster.requests)
         shop.cluster.fault, shop.cluster.delay = fault, delay
@@ -66,7 +66,7 @@ def test_a_status_that_the_server_refuses_is_our_own_error() -> None:
 
         shop.cluster.fault = refuse
         with pytest.raises(RejectedError, match=r"status\.phase"):
-            await shop.look()
+            await shop.run_pass()
 
     run(story())
 
@@ -99,11 +99,11 @@ def test_a_refused_write_is_told_to_people(error: ClusterError, want_reason: str
         shop.apply(rollout())
         shop.cluster.fault = _deployments_fail_with(error)
         with pytest.raises(type(error)):
-            await shop.look()
+            await shop.run_pass()
         note = shop.recorder.notes[-1]
         assert (note.severity, note.reason, note.message) == ("Warning", want_reason, str(error))
         with pytest.raises(type(error)):
-            await shop.look()
+            await shop.run_pass()
         assert shop.condition("Stalled") == ("True", want_reason)
         assert shop.message("Stalled").endswith(f"{error}. Tried again by itself. Do: {want_remedy}.")
         assert shop.condition("Ready")[0] == "False"
@@ -138,7 +138,7 @@ def test_a_rollback_does_not_wait_for_a_look_at_anything_else() -> None:
         down = UnavailableError("down")
         shop.cluster.fault = lambda _, key: down if key[0] == "PodDisruptionBudget" else None
         with pytest.raises(UnavailableError):
-            await shop.look()
+            await shop.run_pass()
         assert 2000 not in shop.weights.values()
 
     run(story())

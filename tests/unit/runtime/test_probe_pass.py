@@ -17,7 +17,7 @@ from unit.runtime.benches import SMOKE, WARM_UP, bench, story
 def test_a_probe_becomes_a_job_that_measures_one_pod() -> None:
     async def it() -> None:
         one = await bench(**SMOKE)
-        await one.look()
+        await one.run_pass()
         job = one.shop.cluster.read(Kinds.JOB, NAMESPACE, "look")
         assert job["metadata"]["ownerReferences"][0]["uid"] == one.uid
         pod = job["spec"]["template"]["spec"]
@@ -39,7 +39,7 @@ def test_a_probe_becomes_a_job_that_measures_one_pod() -> None:
 def test_a_warm_up_takes_every_pod() -> None:
     async def it() -> None:
         one = await bench(**WARM_UP)
-        await one.look()
+        await one.run_pass()
         job = one.shop.cluster.read(Kinds.JOB, NAMESPACE, "look")
         args = job["spec"]["template"]["spec"]["containers"][0]["args"]
         assert len(json.loads(args[args.index("--plan") + 1])["targets"]) == 2
@@ -56,7 +56,7 @@ def test_progress_is_shown_while_the_worker_works() -> None:
         before = one.shop.cluster.writes()["patch LoadProbe"]
         for number in range(60):
             one.results.answer = Progress("parallel-4", 20 + number)
-            await one.look()
+            await one.run_pass()
             await asyncio.sleep(1)
         assert one.shop.cluster.writes()["patch LoadProbe"] - before <= 2
 
@@ -81,7 +81,7 @@ def test_a_process_that_died_after_making_the_job_leaves_no_gap_in_what_is_told(
         one = await bench(**SMOKE)
         one.shop.cluster.fault = lambda verb, _: UnavailableError("cut") if verb == "patch" else None
         with pytest.raises(UnavailableError):
-            await one.look()
+            await one.run_pass()
         assert "revision" not in one.status
         one.shop.cluster.fault = lambda *_: None
         await one.run_to(finished(record(one.uid)))
@@ -96,12 +96,12 @@ def test_a_process_that_died_after_making_the_job_leaves_no_gap_in_what_is_told(
 def test_a_result_that_cannot_be_kept_is_not_collected() -> None:
     async def it() -> None:
         one = await bench(**SMOKE)
-        await one.look()
+        await one.run_pass()
         start_workers(one.shop.cluster)
         one.results.answer = finished(record(one.uid))
         one.shop.cluster.fault = lambda verb, _: RejectedError("no") if verb == "patch" else None
         with pytest.raises(RejectedError):
-            await one.look()
+            await one.run_pass()
         assert one.results.collected_from == []
 
     story(it())
@@ -130,10 +130,10 @@ def test_an_answer_that_is_not_its_result_fails_the_probe(text: bytes, want: str
 def test_pods_of_somebody_else_are_not_asked() -> None:
     async def it() -> None:
         one = await bench(**SMOKE)
-        await one.look()
+        await one.run_pass()
         start_workers(one.shop.cluster, owner="somebody")
         one.results.answer = finished(record(one.uid))
-        await one.look()
+        await one.run_pass()
         assert one.status["phase"] == "Pending"
 
     story(it())
@@ -143,9 +143,9 @@ def test_pods_of_somebody_else_are_not_asked() -> None:
 def test_a_worker_that_ended_without_handing_over_has_failed_whatever_its_exit_code(phase: str) -> None:
     async def it() -> None:
         one = await bench(**SMOKE)
-        await one.look()
+        await one.run_pass()
         start_workers(one.shop.cluster, phase=phase)
-        await one.look()
+        await one.run_pass()
         assert one.condition() == ("False", "ProbeFailed", "The worker ended without a result; see its log.")
 
     story(it())
@@ -156,7 +156,7 @@ def test_a_job_that_is_gone_while_it_ran_fails_the_probe() -> None:
         one = await bench(**SMOKE)
         await one.run_to(Progress("parallel-4", 1))
         del one.shop.cluster.objects["Job", NAMESPACE, "look"]
-        await one.look()
+        await one.run_pass()
         assert one.condition()[1:] == ("ProbeFailed", "The Job is gone before its result was collected.")
 
     story(it())
@@ -171,7 +171,7 @@ def test_a_job_of_somebody_else_is_not_touched() -> None:
             "metadata": {"namespace": NAMESPACE, "name": "look"},
         }
         before = one.shop.cluster.put(foreign)
-        await one.look()
+        await one.run_pass()
         assert one.condition()[1] == "NameTaken"
         assert one.shop.cluster.read(Kinds.JOB, NAMESPACE, "look") == before
 
@@ -194,7 +194,7 @@ def test_a_warm_up_of_which_half_failed_has_warmed_nothing(errors: int, want_pha
 def test_a_probe_that_is_gone_or_another_ends_its_task() -> None:
     async def it() -> None:
         one = await bench(**SMOKE)
-        assert await one._pass.look(Subject(SubjectKind.PROBE, NAMESPACE, "look", "another")) is GONE
-        assert await one._pass.look(Subject(SubjectKind.PROBE, NAMESPACE, "gone", "x")) is GONE
+        assert await one._pass.run(Subject(SubjectKind.PROBE, NAMESPACE, "look", "another")) is GONE
+        assert await one._pass.run(Subject(SubjectKind.PROBE, NAMESPACE, "gone", "x")) is GONE
 
     story(it())

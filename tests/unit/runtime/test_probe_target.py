@@ -25,11 +25,11 @@ from unit.runtime.benches import SMOKE, WARM_UP, Bench, bench, story
 def test_a_target_that_is_not_there_yet_is_waited_for(spec: dict[str, Any], want: str) -> None:
     async def it() -> None:
         one = await bench(**SMOKE, **spec)
-        await one.look()
+        await one.run_pass()
         assert one.status["phase"] == "Pending"
         assert want in one.condition()[2]
         before = one.shop.cluster.writes()
-        await one.look()
+        await one.run_pass()
         assert one.shop.cluster.writes() == before
 
     story(it())
@@ -65,10 +65,10 @@ def test_a_pod_that_is_not_ready_yet_is_waited_for_and_one_that_is_gone_is_not(
         body["spec"]["target"]["pods"] = [name]
         pod = one.shop.cluster.read(Kinds.POD, NAMESPACE, name)
         pod["status"]["conditions"] = []
-        await one.look()
+        await one.run_pass()
         assert one.condition()[2].endswith(f"waiting for pod {name} to become ready.")
         goes(one.shop.cluster, ("Pod", NAMESPACE, name))
-        await one.look()
+        await one.run_pass()
         assert one.condition()[:2] == ("False", "ProbeFailed")
         assert f"Pod {name} of revision" in one.condition()[2]
 
@@ -78,7 +78,7 @@ def test_a_pod_that_is_not_ready_yet_is_waited_for_and_one_that_is_gone_is_not(
 def test_an_unknown_profile_fails_with_the_remedy() -> None:
     async def it() -> None:
         one = await bench(profile="mine")
-        await one.look()
+        await one.run_pass()
         assert one.condition()[1:] == (
             "ProfileDoesNotFit",
             "spec.profile: there is no ProbeProfile mine; create it, or use heavy/v1, smoke/v1, standard/v1.",
@@ -91,7 +91,7 @@ def test_a_profile_that_is_longer_than_the_context_fails_with_the_remedy() -> No
     async def it() -> None:
         one = await bench(**SMOKE)
         frozen_of(one)["engine"]["args"] = {"maxModelLen": 79}
-        await one.look()
+        await one.run_pass()
         assert one.condition()[1] == "ProfileDoesNotFit"
         assert "its longest request has 80 tokens, and the engine's maxModelLen is 79" in one.condition()[2]
 
@@ -102,7 +102,7 @@ def test_a_revision_is_measured_as_it_was_frozen_whatever_the_rollout_asks_for_b
     async def it() -> None:
         one = await bench(**SMOKE)
         one.shop.apply(rollout(model={"name": "other", "source": "example/other"}, replicas=0))
-        await one.look()
+        await one.run_pass()
         assert one.condition()[1] == "InProgress"
         job = one.shop.cluster.read(Kinds.JOB, NAMESPACE, "look")
         assert '"model":"chat"' in json.dumps(job, separators=(",", ":")).replace('\\"', '"')
@@ -115,7 +115,7 @@ def test_a_revision_that_nothing_tells_of_is_waited_for() -> None:
         one = await bench(**SMOKE)
         revision = one.shop.status["stable"]["revision"]
         del one.shop.cluster.objects["ControllerRevision", NAMESPACE, f"{NAME}-{revision}"]
-        await one.look()
+        await one.run_pass()
         assert one.condition()[2] == f"Revision {revision} of rollout {NAME} has no ControllerRevision."
 
     story(it())
@@ -127,7 +127,7 @@ def test_a_revision_that_somebody_forged_is_waited_for_with_the_remedy() -> None
         revision = one.shop.status["stable"]["revision"]
         kept = one.shop.cluster.read(Kinds.CONTROLLER_REVISION, NAMESPACE, f"{NAME}-{revision}")
         one.shop.cluster.put({**kept, "data": {"spec": "x"}})
-        await one.look()
+        await one.run_pass()
         assert one.condition()[2] == (
             f"Revision {revision} of rollout {NAME}:"
             " the ControllerRevision is not one that Chaffinch wrote; delete it."
@@ -139,7 +139,7 @@ def test_a_revision_that_somebody_forged_is_waited_for_with_the_remedy() -> None
 def test_an_invalid_spec_names_the_field() -> None:
     async def it() -> None:
         one = await bench(profile="UPPER")
-        await one.look()
+        await one.run_pass()
         assert one.condition()[1] == "InvalidSpec"
         assert one.condition()[2].startswith("spec.profile: ")
 

@@ -98,7 +98,7 @@ def test_an_attempt_has_its_record_before_it_has_pods() -> None:
     async def story() -> None:
         shop = Shop()
         shop.apply(rollout())
-        await shop.look()
+        await shop.run_pass()
         made = [key[0] for verb, key in shop.cluster.requests if verb in {"create", "apply"}]
         assert made.index(RECORD) < made.index("Deployment")
 
@@ -135,7 +135,7 @@ def test_nothing_is_read_or_written_of_records_while_there_is_no_attempt() -> No
         shop = await healthy()
         before = len(shop.cluster.requests)
         for _ in range(20):
-            await shop.look()
+            await shop.run_pass()
             await asyncio.sleep(60)
         later = [key[0] for _, key in shop.cluster.requests[before:]]
         assert RECORD not in later
@@ -168,10 +168,10 @@ def test_an_end_that_a_dead_process_did_not_tell_is_told_by_the_next() -> None:
         assert "outcome" not in records(shop)[2]["status"]
         shop.restart()
         shop.cluster.fault = lambda _, __: None
-        await shop.look()
+        await shop.run_pass()
         assert records(shop)[2]["status"]["outcome"] == "Promoted"
         before = shop.cluster.writes()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == before
 
     run(story())
@@ -188,7 +188,7 @@ def test_a_record_that_cannot_be_kept_stops_no_rollback_and_is_made_up_for(verb:
         assert failures(shop) > 0
         shop.cluster.fault = lambda _, __: None
         await asyncio.sleep(60)
-        await shop.look()
+        await shop.run_pass()
         # What cannot even be looked for is unknown to the process, so there is nothing to make up for.
         kept = records(shop).get(2, {}).get("status", {}).get("outcome")
         assert kept == (None if verb == "get" else "RolledBack")
@@ -226,7 +226,7 @@ def test_a_record_that_somebody_changed_or_deleted_is_kept_on() -> None:
         del shop.cluster.objects[RECORD, NAMESPACE, record["metadata"]["name"]]
         await until(shop, lambda: at_rest(shop))
         await asyncio.sleep(60)
-        await shop.look()
+        await shop.run_pass()
         status = records(shop)[2]["status"]
         assert (status["outcome"], len(status["steps"])) == ("Promoted", 3)
 
@@ -314,7 +314,7 @@ def test_an_attempt_that_no_route_tells_of_has_an_unknown_end_when_its_status_is
         assert status["endedAt"] > records(shop)[2]["spec"]["startedAt"]
         assert records(shop)[1]["status"]["outcome"] == "Promoted"
         before = shop.cluster.writes()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == before
 
     run(story())

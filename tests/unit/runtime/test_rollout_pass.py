@@ -89,10 +89,10 @@ def test_nothing_is_written_once_there_is_nothing_left_to_do() -> None:
     async def story() -> None:
         shop = await healthy()
         await asyncio.sleep(600)
-        await shop.look()
+        await shop.run_pass()
         before = shop.cluster.writes()
         for _ in range(20):
-            await shop.look()
+            await shop.run_pass()
             await asyncio.sleep(60)
         assert shop.cluster.writes() == before
 
@@ -106,7 +106,7 @@ def test_a_pass_writes_the_status_at_most_once_and_signs_it() -> None:
         sequences = []
         for _ in range(40):
             before = shop.cluster.writes()["patch InferenceRollout"]
-            await shop.look()
+            await shop.run_pass()
             assert shop.cluster.writes()["patch InferenceRollout"] - before in {0, 1}
             sequences.append(shop.status["writer"]["sequence"])
             shop.obey()
@@ -124,7 +124,7 @@ def test_a_restarted_process_goes_on_where_the_last_one_was() -> None:
         shop.restart()
         shop.term.epoch = 8
         shop.evidence.answer = None
-        await shop.look()
+        await shop.run_pass()
         assert shop.weights[candidate] == 2_000
         await until(shop, lambda: shop.status["stable"]["revision"] == candidate)
         assert shop.status["attempts"] == attempts
@@ -161,7 +161,7 @@ def test_an_edit_that_makes_no_revision_starts_no_rollout(edit: dict[str, Any]) 
         shop.apply(rollout(**edit))
         await until(shop, lambda: shop.status["observedGeneration"] == shop.body["metadata"]["generation"])
         await asyncio.sleep(1)
-        await shop.look()
+        await shop.run_pass()
         assert (shop.revisions, shop.weights, shop.status["attempts"]) == (revisions, weights, attempts)
 
     run(story())
@@ -201,12 +201,12 @@ def test_an_invalid_spec_stalls_and_names_the_field() -> None:
         shop = await healthy()
         revisions = shop.revisions
         shop.apply(rollout(replicas=0))
-        await shop.look()
+        await shop.run_pass()
         assert shop.condition("Stalled") == ("True", "InvalidSpec")
         assert "spec.replicas" in shop.message("Stalled")
         assert shop.revisions == revisions
         before = shop.cluster.writes()
-        await shop.look()
+        await shop.run_pass()
         assert shop.cluster.writes() == before
 
     run(story())
@@ -216,7 +216,7 @@ def test_evidence_is_asked_for_this_object_and_this_attempt_only() -> None:
     async def story() -> None:
         shop = await at_canary()
         await asyncio.sleep(30)
-        await shop.look()
+        await shop.run_pass()
         candidate, stable = (shop.status[arm]["revision"] for arm in ("candidate", "stable"))
         asked = {
             (question.rollout_uid, question.attempt, question.candidate, question.stable)

@@ -166,7 +166,7 @@ def test_a_command_that_cannot_be_answered_is_answered_again_at_leisure() -> Non
     async def story() -> None:
         shop = await healthy()
         shop.apply(rollout(replicas=0))
-        await shop.look()
+        await shop.run_pass()
         shop.cluster.put(command("stop"))
         calls = Calls(any_write, RejectedError("refused"), [])
         waited = await in_trouble(shop, calls, lambda: answer_to(shop.cluster, "stop") != (None, None))

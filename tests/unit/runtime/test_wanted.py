@@ -44,9 +44,9 @@ def test_a_pass_takes_one_digest_of_each_object_that_it_reads_and_none_of_the_ot
 
     async def story() -> None:
         shop = await at_canary()
-        await shop.look()
+        await shop.run_pass()
         monkeypatch.setattr(wanted, "hashlib", SimpleNamespace(sha256=counted))
-        await shop.look()
+        await shop.run_pass()
         of_deployments = [text for text in taken if b'"kind":"Deployment"' in text]
         of_services = [text for text in taken if b'"kind":"Service"' in text]
         assert (len(of_deployments), len(of_services), len(taken)) == (3, 3, 6)
