@@ -23,6 +23,7 @@ STAGES = {
     "failed": "RollingBack 0 0",
     "rolled back": "Idle None 0",
 }
+STAGES_OF_TWO_PODS = STAGES | {"the step after the approval": "Stepping 2 5000"}
 STAGES_WITH_LOADS = {
     "nothing": "Idle None 0",
     "serving": "Idle None 0",
@@ -34,7 +35,9 @@ STAGES_WITH_LOADS = {
 
 
 @pytest.mark.parametrize(
-    ("size", "stages"), [(NARROW, STAGES), (LOADING, STAGES_WITH_LOADS)], ids=["without load", "with load"]
+    ("size", "stages"),
+    [(NARROW, STAGES), (WIDE, STAGES_OF_TWO_PODS), (LOADING, STAGES_WITH_LOADS)],
+    ids=["one pod", "two pods", "with load"],
 )
 def test_every_stage_is_where_an_exploration_starts(size: Size, stages: dict[str, str]) -> None:
     found = {}
