@@ -157,7 +157,7 @@ def brought(
         found = until_all(playground, dict.fromkeys(commanded, _at_weight), "all are at their weight")
         deaf.update(f"{namespace}/{name}" for (namespace, name), one in commanded.items() if one.deaf)
         for at, one in commanded.items():
-            _ask(playground, found[at], one.asked)
+            ask(playground, found[at], one.asked)
         until_all(playground, {at: one.reached for at, one in there.items()}, "all are where they stay")
         yield
 
@@ -172,7 +172,7 @@ def _apply(playground: Playground, there: Mapping[Place, Standstill], number: in
             apply(playground, one.version(number, namespace))
 
 
-def _ask(playground: Playground, rollout: Object, action: CommandAction | None) -> None:
+def ask(playground: Playground, rollout: Object, action: CommandAction | None) -> None:
     """Ask for something as the command line does."""
     assert action is not None
     snapshot = snapshot_of(rollout)
