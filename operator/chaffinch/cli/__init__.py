@@ -19,7 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; wrong arguments exit with 2, as argparse does."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == [completion.ASK]:
-        print("\n".join(completion.candidates(parser(), words[1:], completion.rollout_names)))
+        for word in completion.candidates(parser(), words[1:], completion.rollout_names):
+            print(word)
         return Exit.OK
     options = parser().parse_args(words)
     try:

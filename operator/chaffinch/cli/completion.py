@@ -32,11 +32,22 @@ _chaffinch() {
   compadd -- ${(f)"$(chaffinch __complete "${words[@]:1:$((CURRENT - 1))}" 2>/dev/null)"} || _files
 }
 compdef _chaffinch chaffinch
+if [[ ${funcstack[1]} == _chaffinch ]]; then _chaffinch "$@"; fi
 """,
     "fish": """\
-complete -c chaffinch -a '(chaffinch __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'
+function __chaffinch
+  set -l found (chaffinch __complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c chaffinch -f -a '(__chaffinch)'
 """,
 }
+"""All offer files where the program has nothing to offer. That of zsh may be a file of its fpath, too, which
+is read as the function of its name when it is first needed: its last line then answers that first time."""
 
 
 def add(groups: Groups) -> None:
