@@ -51,7 +51,7 @@ def operator_exposition() -> str:
     """Return what an operator says that looks after one rollout, ``shop/chat``, in trouble."""
     metrics = Metrics()
     metrics.request("get", "Pod", "200", 0.1)
-    metrics.looked("rollout", failed=False, seconds=1)
+    metrics.had_pass("rollout", failed=False, seconds=1)
     metrics.read_evidence("Read", 0.1)
     metrics.answered("pause", "Done")
     usable: Any = Evidence(candidate=None, control=None, until=NOW)  # type: ignore[arg-type]
@@ -60,7 +60,7 @@ def operator_exposition() -> str:
         "shop", "chat", RolloutFigures(RolloutStatus.model_validate(STATUS), NOW, figures, usable)
     )
     metrics.rollouts.ended("shop", "chat", Outcome.PROMOTED, "AsExpected")
-    metrics.rollouts.looked("shop", "chat", failed=False)
+    metrics.rollouts.had_pass("shop", "chat", failed=False)
     BaselineExport(metrics).saw(baseline_object("chat-base", "v1", seconds=0.2), deleted=False)
     return generate_latest(metrics.registry).decode()
 

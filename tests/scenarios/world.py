@@ -296,7 +296,7 @@ class World:
 
     def _pod(self, pod: LivePod) -> Pod:
         seen = pod.seen(self.now, self.behaviour(pod.revision))
-        if self.now > pod.started:
+        if self.now > pod.started and not seen.unschedulable:
             seen = replace(seen, started=pod.started, accepted=pod.failed is None)
         if pod.name in self.hindered:
             return replace(seen, ready=False, ready_since=None, waiting="ImagePullBackOff")

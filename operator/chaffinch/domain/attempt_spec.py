@@ -15,14 +15,17 @@ from chaffinch.domain.revision import revision_of, written
 from chaffinch.domain.state import RolloutState
 
 
-def spec_of_attempt(state: RolloutState, seen: Observation) -> InferenceRolloutSpec | None:
-    """Return a spec that asks for the running attempt, with as many pods as there are.
+def spec_of_attempt(
+    state: RolloutState, seen: Observation, replicas: int | None
+) -> InferenceRolloutSpec | None:
+    """Return a spec that asks for the running attempt.
 
     Its strategy and its baseline are absent: those of an attempt are read from its plan.
 
     Args:
         state: What is remembered.
         seen: What was observed.
+        replicas: How many pods were asked for last; None: as many as there are.
 
     Returns:
         The spec; None if nothing is tried, or if what the attempt began with cannot be told any more.
@@ -32,14 +35,15 @@ def spec_of_attempt(state: RolloutState, seen: Observation) -> InferenceRolloutS
         return None
     frozen = seen.revision(candidate.revision).frozen
     sized = seen.revision(state.stable.revision if state.stable else candidate.revision)
-    if frozen is None or not sized.desired_replicas:
+    replicas = replicas or sized.desired_replicas
+    if frozen is None or not replicas:
         return None
     plan = candidate.plan
     try:
         spec = InferenceRolloutSpec.model_validate(
             {
                 **written(frozen.spec),
-                "replicas": sized.desired_replicas,
+                "replicas": replicas,
                 "objectives": [each.model_dump(by_alias=True, exclude_none=True) for each in plan.objectives],
                 "onFailure": plan.on_failure,
             }

@@ -51,6 +51,11 @@ def attempt_replicas(spec: InferenceRolloutSpec, state: RolloutState, seen: Obse
     return max(spec.replicas, seen.revision(state.stable.revision).desired_replicas or 0)
 
 
+def stable_pods(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -> int:
+    """Return how many pods stable should have: in an attempt it does not shrink."""
+    return spec.replicas if state.candidate is None else attempt_replicas(spec, state, seen)
+
+
 def pods_up_to_step(candidate: Candidate, index: int, replicas: int) -> int:
     """Return how many canary pods the steps 0 to ``index`` need at most; past the last step, all."""
     steps = candidate.plan.steps

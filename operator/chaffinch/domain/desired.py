@@ -15,7 +15,7 @@ from chaffinch.api.v1alpha1.common import API_VERSION
 from chaffinch.api.v1alpha1.names import revision_name
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.api.v1alpha1.strategy import ProbeStep
-from chaffinch.domain.capacity import attempt_replicas, candidate_pods
+from chaffinch.domain.capacity import candidate_pods, stable_pods
 from chaffinch.domain.draining import left_over, live_revisions, may_stop
 from chaffinch.domain.intent import admitted_pods, route_order
 from chaffinch.domain.manifests import engine
@@ -121,8 +121,7 @@ def _sizes(spec: InferenceRolloutSpec, state: RolloutState, seen: Observation) -
     """Return how many pods each revision is to have."""
     sizes: dict[str, int] = {}
     if state.stable is not None:
-        attempted = state.candidate is not None
-        sizes[state.stable.revision] = attempt_replicas(spec, state, seen) if attempted else spec.replicas
+        sizes[state.stable.revision] = stable_pods(spec, state, seen)
     if state.candidate is not None:
         sizes[state.candidate.revision] = candidate_pods(spec, state, seen)
     return sizes
@@ -159,6 +158,27 @@ def scale_downs(
         for each in left_over(state, seen)
         if each.frozen is not None and may_stop(each.revision, state, seen, now, timing)
     )
+
+
+def stable_growing(
+    state: RolloutState, seen: Observation, replicas: int | None, now: datetime, timing: Timing
+) -> tuple[Manifest, ...]:
+    """Return stable's Deployment at its next size, if it has not all pods yet that were asked for.
+
+    Args:
+        state: What is remembered.
+        seen: What was observed.
+        replicas: How many pods were asked for last; None if that is unknown.
+        now: The time.
+        timing: When a pod counts as taken.
+    """
+    if state.stable is None or replicas is None:
+        return ()
+    stable = seen.revision(state.stable.revision)
+    if stable.frozen is None or (stable.desired_replicas or 0) >= replicas:
+        return ()
+    size = capped({stable.revision: replicas}, state, seen, now, timing)[stable.revision]
+    return (engine.deployment(seen.rollout, stable.revision, stable.frozen, size),)
 
 
 def deletions(

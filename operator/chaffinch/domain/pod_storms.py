@@ -6,7 +6,8 @@ only if no more pods are asked for than nodes have taken. So a storm caps the si
 which takes no pod from anybody, and one pod more is asked for after a while, later each time.
 
 Of several pods that are turned away side by side too many are made before a pass has seen the first. So a
-revision grows by one pod at a time: the next one is asked for when a node has taken those before.
+revision grows by one pod at a time: the next one is asked for when nodes have taken those before, or have no
+room for them.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def capped(
 ) -> dict[str, int]:
     """Return how many pods of each revision are asked for now.
 
-    One pod at most that no node has taken yet. A canary that is taken out while nodes turn its pods away is
-    not given what it lacks.
+    One pod at most of which nothing is known yet. A canary that is taken out while nodes turn its pods away
+    is not given what it lacks. If stable has lost its Deployment, it is given back all at once: users wait.
 
     Args:
         sizes: How many each is to have.
@@ -83,12 +84,12 @@ def capped(
         leaving = seen.revision(state.candidate.revision)
         if len(_turned_away(leaving, state.candidate.started_at)) >= timing.pods_turned_away:
             most[leaving.revision] = len(_taken(leaving, now, timing))
-    return {
-        revision: min(
-            wanted, most.get(revision, wanted), _next_size(seen.revision(revision), wanted, now, timing)
-        )
-        for revision, wanted in sizes.items()
-    }
+    for revision, wanted in sizes.items():
+        children = seen.revision(revision)
+        serves = state.stable is not None and state.stable.revision == revision
+        if not serves or children.desired_replicas is not None:
+            most[revision] = min(most.get(revision, wanted), _next_size(children, now, timing))
+    return {revision: min(wanted, most.get(revision, wanted)) for revision, wanted in sizes.items()}
 
 
 def kept_revisions(state: RolloutState) -> tuple[str, ...]:
@@ -100,16 +101,13 @@ def kept_revisions(state: RolloutState) -> tuple[str, ...]:
     return kept
 
 
-def _next_size(children: RevisionSeen, wanted: int, now: datetime, timing: Timing) -> int:
-    """Return how large a revision may be: as it is, or one more than those of its pods that go their way.
+def _next_size(children: RevisionSeen, now: datetime, timing: Timing) -> int:
+    """Return how large a revision may be: as it is, or one more than those of its pods that are on their way.
 
     A pod that waits for room is turned away by none, and a cluster that has to grow is to know by how much.
-    Of pods that the API server refuses none is made.
     """
-    if children.refused is not None:
-        return wanted
-    waiting = [pod for pod in children.pods if pod.unschedulable and not pod.terminating]
-    return max(children.desired_replicas or 0, len(_taken(children, now, timing)) + len(waiting) + 1)
+    on_their_way = len(_taken(children, now, timing, or_without_room=True))
+    return max(children.desired_replicas or 0, on_their_way + 1)
 
 
 def _turned_away(children: RevisionSeen, since: datetime) -> list[Pod]:
@@ -120,11 +118,17 @@ def _turned_away(children: RevisionSeen, since: datetime) -> list[Pod]:
     return [pod for pod in children.pods if pod.failed and not pod.terminating and pod.created >= since]
 
 
-def _taken(children: RevisionSeen, now: datetime, timing: Timing) -> list[Pod]:
+def _taken(
+    children: RevisionSeen, now: datetime, timing: Timing, *, or_without_room: bool = False
+) -> list[Pod]:
     """Return the pods that their nodes have taken: they have said so, or would have turned them away."""
-    settled = now - timedelta(seconds=timing.moment)
+    settled = now - timedelta(seconds=timing.settled)
     present = [pod for pod in children.pods if pod.failed is None and not pod.terminating]
-    return [pod for pod in present if pod.accepted or pod.created <= settled]
+    return [
+        pod
+        for pod in present
+        if pod.accepted or pod.created <= settled or (or_without_room and pod.unschedulable)
+    ]
 
 
 def _again_at(now: datetime, tries: int, timing: Timing) -> datetime:

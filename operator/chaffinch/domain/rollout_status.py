@@ -17,7 +17,7 @@ from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.status import Phase, RolloutStatus, StableStatus, TrafficStatus, WeightStatus
 from chaffinch.api.v1alpha1.step_status import ObjectiveStatus, StepStatus
 from chaffinch.api.v1alpha1.strategy import CanaryStep
-from chaffinch.domain.capacity import candidate_pods, weight_of_step
+from chaffinch.domain.capacity import candidate_pods, stable_pods, weight_of_step
 from chaffinch.domain.conditions import conditions_of, invalid_spec_conditions
 from chaffinch.domain.conditions.view import View
 from chaffinch.domain.intent import highest_sequence, route_order
@@ -105,6 +105,12 @@ def invalid_spec_status(
     )
 
 
+def asked_for(status: RolloutStatus | None) -> int | None:
+    """Return how many pods who serves, or will first, should have by a stored status; None if unknown."""
+    arm = status and (status.stable or status.candidate)
+    return arm.replicas if arm else None
+
+
 def _phase(conditions: tuple[Condition, ...]) -> Phase:
     holds = {each.type: each.reason for each in conditions if each.status is ConditionStatus.TRUE}
     if ConditionType.STALLED in holds:
@@ -135,7 +141,7 @@ def _stable(view: View) -> StableStatus | None:
     return StableStatus(
         revision=stable.revision,
         since=stable.since,
-        replicas=view.seen.revision(stable.revision).desired_replicas or 0,
+        replicas=stable_pods(view.spec, view.state, view.seen),
         ready=ready_pods(view.seen, stable.revision),
     )
 

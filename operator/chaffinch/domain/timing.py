@@ -35,9 +35,9 @@ class Timing:
             twice as long for each further one.
         router_edits: How often in a row what others change of the router's objects is put back (a count).
         router_quiet: How long they have to leave them alone until that is forgotten.
+        settled: How old a pod is that its node has taken, whether the node has said so or not.
         moment: How long pods may be not Ready, in the same container, before a step's clock starts anew; how
-            long a warm-up waits for pods that begin a little later; when a node has taken a pod though it
-            has not said so.
+            long a warm-up waits for pods that are a little later than others.
         active: Longest pause between two passes while something is in progress; see also ``measuring``.
         idle: Longest pause between two passes at rest; what is watched wakes a rollout before.
         objectives: Shortest time between two status writes that only bring new figures.
@@ -56,6 +56,7 @@ class Timing:
     load_retry: float = 30
     router_edits: int = 5
     router_quiet: float = 900
+    settled: float = 10
     moment: float = 10
     active: float = 5
     idle: float = 600

@@ -50,9 +50,9 @@ class _PassWatch(Watch):
         self._trace.ended(failed=failed)
         self._health.pass_ended(self._subject)
         seconds = self._clock.monotonic() - self._began
-        self._metrics.looked(self._subject.kind, failed=failed, seconds=seconds)
+        self._metrics.had_pass(self._subject.kind, failed=failed, seconds=seconds)
         if self._subject.kind is SubjectKind.ROLLOUT:
-            self._metrics.rollouts.looked(self._subject.namespace, self._subject.name, failed=failed)
+            self._metrics.rollouts.had_pass(self._subject.namespace, self._subject.name, failed=failed)
 
 
 class Caretaker:
@@ -63,7 +63,7 @@ class Caretaker:
         probes: For load probes.
         commands: For commands of people.
         health: Told about passes.
-        pace: How often it is passed.
+        pace: How often there is a pass.
         chance: Random numbers in [0, 1), for jitter.
         tracer: Keeps a trace of each pass.
         passes: How many passes there may be at the same time.

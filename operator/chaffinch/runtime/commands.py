@@ -125,7 +125,7 @@ class Replies:
         return self._owing
 
     def again_in(self, seconds: float, soon: float) -> float:
-        """Return when to pass again: one that could not give an answer has not failed, but a person waits.
+        """Return when the next pass is: one that could not give an answer has not failed, but a person waits.
 
         Args:
             seconds: When the rollout itself has to be looked at again.

@@ -74,7 +74,7 @@ class Metrics:
         self._requests.labels(verb, kind, code).inc()
         self._request_seconds.labels(verb).observe(seconds)
 
-    def looked(self, kind: str, *, failed: bool, seconds: float) -> None:
+    def had_pass(self, kind: str, *, failed: bool, seconds: float) -> None:
         """Count a pass."""
         self._passes.labels(kind, "failed" if failed else "done").inc()
         self._pass_seconds.labels(kind).observe(seconds)

@@ -104,14 +104,14 @@ class _Memory:
         lag_since: Since when the newest route is not acknowledged by all.
         rolled_back: The newest attempt whose rollback all ready routers have acknowledged.
         ends: Outcome and cause of attempts that were counted.
-        looked: Whether it was said how the newest pass over it went.
+        had_pass: Whether it was said how the newest pass over it went.
     """
 
     samples: _Samples = field(default_factory=dict)
     lag_since: datetime | None = None
     rolled_back: int = 0
     ends: set[tuple[str, str]] = field(default_factory=set)
-    looked: bool = False
+    had_pass: bool = False
 
 
 class RolloutMetrics:
@@ -154,9 +154,9 @@ class RolloutMetrics:
         self._memories.setdefault((namespace, name), _Memory()).ends.add((outcome.value, cause))
         self._attempts.labels(namespace, name, outcome.value, cause).inc()
 
-    def looked(self, namespace: str, name: str, *, failed: bool) -> None:
+    def had_pass(self, namespace: str, name: str, *, failed: bool) -> None:
         """Say whether the newest pass over a rollout failed."""
-        self._memories.setdefault((namespace, name), _Memory()).looked = True
+        self._memories.setdefault((namespace, name), _Memory()).had_pass = True
         self._failed.labels(namespace, name).set(failed)
 
     def forget(self, namespace: str, name: str) -> None:
@@ -166,7 +166,7 @@ class RolloutMetrics:
             self._gauges[gauge].remove(namespace, name, *labels)
         for end in memory.ends:
             self._attempts.remove(namespace, name, *end)
-        if memory.looked:
+        if memory.had_pass:
             self._failed.remove(namespace, name)
 
 

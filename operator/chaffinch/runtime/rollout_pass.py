@@ -17,14 +17,14 @@ from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.api.v1alpha1.rollout import InferenceRolloutSpec
 from chaffinch.domain import machine
 from chaffinch.domain.attempt_spec import spec_of_attempt
-from chaffinch.domain.desired import ObjectReference, deletions, scale_downs
+from chaffinch.domain.desired import ObjectReference, deletions, scale_downs, stable_growing
 from chaffinch.domain.draining import left_over
 from chaffinch.domain.events import Event, events_of
 from chaffinch.domain.machine import WriteOrder
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import ForeignEdit, Observation, WriteRefusal
 from chaffinch.domain.record import Move, found_by, frozen_form
-from chaffinch.domain.rollout_status import invalid_spec_status
+from chaffinch.domain.rollout_status import asked_for, invalid_spec_status
 from chaffinch.domain.router_edits import left_alone, route_object
 from chaffinch.domain.state import RolloutState
 from chaffinch.domain.status_codec import state_of
@@ -126,9 +126,9 @@ class RolloutPass:
         body = await read_subject(self._world.cluster, Kinds.ROLLOUT, subject, self._world.timing.idle)
         if isinstance(body, Outcome):
             return body
-        return await self._look_at(body, RolloutIdentity(subject.namespace, subject.name, subject.uid))
+        return await self._run_on(body, RolloutIdentity(subject.namespace, subject.name, subject.uid))
 
-    async def _look_at(self, body: Manifest, rollout: RolloutIdentity) -> Outcome:
+    async def _run_on(self, body: Manifest, rollout: RolloutIdentity) -> Outcome:
         previous, parsed = stored_status(body), _parsed(body)
         state, now = state_of(previous), self._world.clock.now()
         broken = parsed if isinstance(parsed, InvalidSpec) else None
@@ -138,7 +138,7 @@ class RolloutPass:
         self._logbook.read(gathered.seen)
         # An attempt is frozen when it begins: an edit that breaks a rule keeps no harm from being found, and
         # nobody from aborting.
-        spec = written or spec_of_attempt(state, gathered.seen)
+        spec = written or spec_of_attempt(state, gathered.seen, asked_for(previous))
         generation = int(body["metadata"]["generation"])
         if spec is not None:
             question = Question(spec, generation, previous, state, now, broken)
@@ -148,7 +148,7 @@ class RolloutPass:
         status = invalid_spec_status(broken.field_path, broken.message, generation, previous, now)
         await self._statuses.record(body, previous, status, now)
         self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, RolloutFigures(status, now))
-        return await self._stand_still(gathered, state, broken, now)
+        return await self._stand_still(gathered, state, broken, asked_for(previous), now)
 
     async def _go_on(self, body: Manifest, question: Question, gathered: Gathered) -> Outcome:
         work = await self._carried_out(await self._work(body, question, gathered))
@@ -160,9 +160,14 @@ class RolloutPass:
         return Outcome(again_in, failed=failed, exactly=self._replies.owing, wrote=self._statuses.written)
 
     async def _stand_still(
-        self, gathered: Gathered, state: RolloutState, broken: InvalidSpec, now: datetime
+        self,
+        gathered: Gathered,
+        state: RolloutState,
+        broken: InvalidSpec,
+        replicas: int | None,
+        now: datetime,
     ) -> Outcome:
-        """Nothing is tried, and the spec tells nothing: refuse commands, and let go what is out already."""
+        """Nothing is tried, and the spec tells nothing: refuse commands, end what was begun with pods."""
         timing, last, seen = self._world.timing, state.last_command, gathered.seen
         await self._replies.give(gathered.commands, last)
         message = f"The rollout's spec breaks a rule ({broken}): mend it, then create another command."
@@ -171,8 +176,10 @@ class RolloutPass:
         if state.stable is None:
             return self._again_in(timing.stalled)
         going = deletions(state, seen, now, timing)
-        await self._let_go(gathered, gathered.live, scale_downs(state, seen, now, timing), going)
-        pace = timing.active if left_over(state, seen) else timing.stalled
+        growing = stable_growing(state, seen, replicas, now, timing)
+        scaled = (*growing, *scale_downs(state, seen, now, timing))
+        await self._let_go(gathered, gathered.live, scaled, going)
+        pace = timing.active if growing or left_over(state, seen) else timing.stalled
         return self._again_in(pace)
 
     async def _work(self, body: Manifest, question: Question, gathered: Gathered) -> _Work:

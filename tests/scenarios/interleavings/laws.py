@@ -188,7 +188,10 @@ def is_an_end(world: World) -> bool:
         return state.stable is None or state.router_fight is not None or _has_its_size(world)
     if state.stage in {RolloutStage.DEPLOYING, RolloutStage.STEPPING}:
         return state.stage is not RolloutStage.DEPLOYING or _is_held(world)
-    return False
+    # A warm-up that came to nothing again and again is run by a person's Retry only.
+    candidate = state.candidate
+    warms = candidate is not None and candidate.warm_up is not None
+    return state.stage is RolloutStage.PROMOTING and warms and _is_held(world)
 
 
 def _has_its_size(world: World) -> bool:

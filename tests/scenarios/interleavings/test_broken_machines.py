@@ -69,7 +69,7 @@ def as_the_spec_says(spec: InferenceRolloutSpec, *_: object) -> int:
 
 
 def test_a_machine_that_shrinks_in_an_attempt_breaks_a_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaffinch.domain.desired.attempt_replicas", as_the_spec_says)
+    monkeypatch.setattr("chaffinch.domain.desired.stable_pods", as_the_spec_says)
     with pytest.raises(AssertionError, match="is made too small"):
         explore("replicas")
 

@@ -32,8 +32,8 @@ OPERATOR = "system:serviceaccount:chaffinch-system:chaffinch"
 def _scrape(*seconds: float, calls: int = 0) -> Scrape:
     metrics = Metrics()
     for each in seconds:
-        metrics.looked("rollout", failed=False, seconds=each)
-    metrics.looked("probe", failed=False, seconds=100)
+        metrics.had_pass("rollout", failed=False, seconds=each)
+    metrics.had_pass("probe", failed=False, seconds=100)
     for _ in range(calls):
         metrics.request("get", "Pod", "200", 0.01)
         metrics.request("get", "Pod", "404", 0.01)

@@ -72,11 +72,10 @@ def test_what_was_measured_of_us_is_kept_when_the_peer_fails(
         raise NotInTimeError("0 of 9 are Healthy")
 
     monkeypatch.setattr(scale, "measured", measured)
-    monkeypatch.setattr(scale, "REPORT", tmp_path / "bench-scale.json")
     monkeypatch.setattr(scale, "end_when_asked_to", lambda: None)
-    assert scale.main([]) == 2
-    report = json.loads((tmp_path / "bench-scale.json").read_text())
-    assert report == [{"metric": "CPU", "value": 0.5, "target": 1.0, "ok": True}]
+    report = tmp_path / "build" / "scale.json"
+    assert scale.main([f"--report={report}"]) == 2
+    assert json.loads(report.read_text()) == [{"metric": "CPU", "value": 0.5, "target": 1.0, "ok": True}]
     printed = capsys.readouterr()
     assert printed.err == "error: 0 of 9 are Healthy\n"
     assert printed.out.splitlines()[1].split() == ["CPU", "0.500", "1"]

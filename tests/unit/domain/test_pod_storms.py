@@ -10,7 +10,7 @@ from chaffinch.domain.machine.types import Next
 from chaffinch.domain.names import RolloutIdentity
 from chaffinch.domain.observation import CreationRefusal, Observation, Pod, RevisionSeen
 from chaffinch.domain.pod_storms import capped, followed, kept_revisions, most_pods
-from chaffinch.domain.state import PodStorm, RolloutState
+from chaffinch.domain.state import PodStorm, RolloutState, StableRevision
 from chaffinch.domain.timing import Timing
 from unit.domain.states import DEPLOYING, FIRST, HEALTHY, NEW, OLD, PROMOTING, ROLLING_BACK, STEPPING
 
@@ -125,6 +125,8 @@ WAITS_FOR_ROOM = replace(YOUNG, unschedulable=True)
         (1, [replace(YOUNG, accepted=True)], 2),
         (1, [replace(YOUNG, created=ago(10))], 2),
         (1, [WAITS_FOR_ROOM], 2),
+        (1, [replace(WAITS_FOR_ROOM, created=ago(15))], 2),
+        (1, [replace(WAITS_FOR_ROOM, failed="Evicted")], 1),
         (2, [replace(YOUNG, accepted=True), WAITS_FOR_ROOM], 3),
         (2, [replace(YOUNG, accepted=True), *failed(4)], 2),
         (2, [], 2),
@@ -144,9 +146,15 @@ def test_a_revision_grows_by_one_pod_when_those_before_are_taken_or_wait_for_roo
     assert capped({REVISION: 0}, RolloutState(), observed(children), NOW, TIMING) == {REVISION: 0}
 
 
-def test_where_the_api_server_refuses_pods_none_can_be_turned_away() -> None:
+def test_a_refusal_of_the_api_server_asks_for_no_more_at_once() -> None:
     refused = RevisionSeen(REVISION, desired_replicas=1, refused=CreationRefusal.QUOTA)
-    assert capped({REVISION: 4}, RolloutState(), observed(refused), NOW, TIMING) == {REVISION: 4}
+    assert capped({REVISION: 4}, RolloutState(), observed(refused), NOW, TIMING) == {REVISION: 1}
+
+
+def test_stable_gets_back_a_lost_deployment_at_once() -> None:
+    serving = RolloutState(stable=StableRevision(REVISION, ago(900)))
+    for state, size in ((serving, 4), (RolloutState(), 1)):
+        assert capped({REVISION: 4}, state, observed(RevisionSeen(REVISION)), NOW, TIMING) == {REVISION: size}
 
 
 @pytest.mark.parametrize(

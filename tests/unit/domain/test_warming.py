@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.probe import ProbePhase
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.warming import with_warm_pods
@@ -14,7 +15,7 @@ from chaffinch.domain.names import warm_up_name
 from chaffinch.domain.observation import Pod, ProbeSeen, RevisionSeen
 from chaffinch.domain.state import Candidate, WarmPod, WarmUp
 from chaffinch.domain.timing import Timing
-from unit.domain.states import CANDIDATE, NEW, NOW, SEEN, SPEC, STEPPING
+from unit.domain.states import CANDIDATE, NEW, NOW, PROMOTING, SEEN, SPEC, STEPPING
 
 A, B = Pod("a", "uid-a", NOW, ready=True), Pod("b", "uid-b", NOW, ready=True)
 WARM_A, WARM_B = WarmPod("a", 0), WarmPod("b", 0)
@@ -50,36 +51,59 @@ def test_a_warm_up_of_a_pod_that_is_gone_is_given_up_unless_load_runs(
     assert after.warm_up == (warming.warm_up if goes_on else WarmUp(2, (WARM_B,)))
 
 
-def after(seconds: float) -> datetime:
-    return NOW + timedelta(seconds=seconds)
+def since(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+EARLY = replace(A, created=since(69), ready_since=since(9))
+"""It took a minute to be Ready."""
+LATE = replace(B, created=since(65), ready=False)
+MUCH_LATER = replace(LATE, created=since(30))
 
 
 @pytest.mark.parametrize(
-    ("since", "pods", "waits"),
+    ("early", "pods", "waits"),
     [
-        (after(-9), (), True),
-        (after(-9), (replace(B, ready=False),), True),
-        (after(-9), (B,), False),
-        (after(-10), (), False),
-        (after(9), (), True),
-        (after(3600), (), False),
-        (None, (), False),
+        (EARLY, (LATE,), True),
+        (EARLY, (replace(LATE, ready=True),), False),
+        (EARLY, (MUCH_LATER,), True),
+        (EARLY, (replace(LATE, created=since(70)),), False),
+        (EARLY, (replace(LATE, unschedulable=True),), False),
+        (EARLY, (replace(LATE, failed="Evicted"),), True),
+        (EARLY, (), True),
+        (replace(EARLY, created=since(70), ready_since=since(10)), (), False),
+        (replace(EARLY, started=since(12), ready_since=since(1)), (LATE,), False),
+        (replace(EARLY, ready_since=None), (LATE,), False),
+        (replace(EARLY, ready_since=since(-3600)), (LATE,), True),
     ],
     ids=[
-        "the other is not there",
-        "the other is not Ready",
+        "the other is to be Ready soon",
         "both are Ready",
-        "the other is slow",
-        "a clock is ahead",
-        "a clock is wrong",
+        "the other began much later",
+        "the other is slower",
+        "the other has no node",
+        "the other has failed and is made anew",
+        "the other has not been made yet",
+        "the other has not been made for a while",
+        "it was started anew, and was quick",
         "nobody says since when it is Ready",
+        "a clock is ahead",
     ],
 )
-def test_a_warm_up_waits_a_moment_for_pods_that_begin_a_little_later(
-    since: datetime | None, pods: tuple[Pod, ...], *, waits: bool
+def test_a_warm_up_waits_for_pods_that_are_a_moment_later(
+    early: Pod, pods: tuple[Pod, ...], *, waits: bool
 ) -> None:
-    children = RevisionSeen(NEW, desired_replicas=2, pods=(replace(A, ready_since=since), *pods))
+    children = RevisionSeen(NEW, desired_replicas=2, pods=(early, *pods))
     seen = replace(SEEN, revisions=(children,), probes=())
-    state = replace(STEPPING, candidate=replace(CANDIDATE, warmed=(), warm_up=None))
-    found = with_warm_pods(Situation(SPEC, NEW, state, seen, None, NOW, Timing())).candidate
+    state = replace(STEPPING, candidate=replace(CANDIDATE, warmed=(), warm_up=None, weight=0))
+    spec = SPEC.model_copy(update={"replicas": 2})
+    state = replace(state, stage=RolloutStage.PROMOTING)
+    found = with_warm_pods(Situation(spec, NEW, state, seen, None, NOW, Timing())).candidate
     assert (found.warm_up is None) is waits
+
+
+def test_a_warm_up_waits_for_nobody_where_users_wait_for_it() -> None:
+    children = RevisionSeen(NEW, desired_replicas=2, pods=(EARLY, LATE))
+    seen = replace(SEEN, revisions=(children,), probes=())
+    state = replace(PROMOTING, candidate=replace(PROMOTING.candidate or CANDIDATE, warmed=(), weight=10_000))
+    assert with_warm_pods(Situation(SPEC, NEW, state, seen, None, NOW, Timing())).candidate.warm_up

@@ -16,7 +16,7 @@ V2: dict[str, Any] = {"engine": {"image": "engine:2", "extraArgs": ["--seed=1"]}
 
 async def until(shop: Shop, done: Callable[[], bool], *, seconds: float = 900) -> None:
     """Let the rollout's task and the cluster work until something is so."""
-    task = asyncio.create_task(keep_looking(shop))
+    task = asyncio.create_task(keep_passing(shop))
     try:
         for _ in range(int(seconds)):
             if done():
@@ -28,7 +28,7 @@ async def until(shop: Shop, done: Callable[[], bool], *, seconds: float = 900) -
         task.cancel()
 
 
-async def keep_looking(shop: Shop) -> None:
+async def keep_passing(shop: Shop) -> None:
     """Run the rollout's own task until it is cancelled."""
     await look_after(
         shop.run_pass, Wake(), pace=Pace(), chance=lambda: 0.5, watch=Watch(), fields={"rollout": NAME}

@@ -39,7 +39,7 @@ class Desk:
         self._pass = CommandPass(self.cluster, LoopClock(), Metrics(), IDLE)
 
     def run_pass(self, after: float = 0, subject: Subject = STOP) -> Outcome:
-        """Look once, so many seconds after the command was created."""
+        """Do one pass, so many seconds after the command was created."""
 
         async def later() -> Outcome:
             await asyncio.sleep(after)

@@ -190,3 +190,46 @@ def test_a_command_that_could_not_be_answered_is_soon_answered_again() -> None:
         assert answer_to(shop.cluster, "stop") == ("Refused", "InvalidSpec")
 
     run(story())
+
+
+def test_a_first_revision_gets_all_the_pods_that_were_asked_for_before_the_edit_and_then_users() -> None:
+    async def story() -> None:
+        shop = Shop()
+        shop.apply(rollout(replicas=4))
+        await shop.run_pass()
+        (first,) = shop.revisions
+        assert len(shop.pods(first)) < 4
+        shop.apply(rollout(replicas=0))
+        await until(shop, lambda: "stable" in shop.status)
+        assert shop.status["stable"]["replicas"] == len(shop.pods(first)) == 4
+
+    run(story())
+
+
+def test_stable_goes_on_to_grow_to_what_was_asked_for_before_the_edit() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        (stable,) = shop.revisions
+        shop.apply(rollout(replicas=6))
+        await shop.run_pass()
+        assert len(shop.pods(stable)) < 6
+        shop.apply(rollout(replicas=6, engine={"image": "Not An Image"}))
+        assert await shop.run_pass() == Outcome(SOON)
+        await until(shop, lambda: len(shop.pods(stable)) == 6)
+        assert await shop.run_pass() == Outcome(IDLE)
+
+    run(story())
+
+
+def test_a_canary_gets_all_the_pods_that_were_asked_for_before_the_edit() -> None:
+    async def story() -> None:
+        shop = await healthy()
+        shop.apply(rollout(**V2, replicas=6))
+        await shop.run_pass()
+        second = shop.status["candidate"]["revision"]
+        shop.apply(rollout(**V2, replicas=0))
+        await until(shop, lambda: "rollout" not in shop.status)
+        assert shop.status["stable"]["revision"] == second
+        assert len(shop.pods(second)) == 6
+
+    run(story())

@@ -38,7 +38,7 @@ def test_requests_and_passes_are_counted() -> None:
     metrics = Metrics()
     metrics.request("get", "Pod", "404", 0.01)
     metrics.request("get", "Pod", "404", 0.02)
-    metrics.looked("rollout", failed=True, seconds=1)
+    metrics.had_pass("rollout", failed=True, seconds=1)
     samples = _scrape(metrics)
     requests = (("code", "404"), ("kind", "Pod"), ("verb", "get"))
     assert samples["chaffinch_kubernetes_requests_total", requests] == 2

@@ -213,7 +213,7 @@ def test_nothing_is_left_of_a_rollout_that_is_gone_and_others_stay() -> None:
         figures = (ObjectiveFigure("ttft", 0.25, None),)
         status = RolloutStatus.model_validate({"traffic": _traffic(7, 6)})
         metrics.rollouts.publish("shop", name, RolloutFigures(status, NOW, figures))
-        metrics.rollouts.looked("shop", name, failed=True)
+        metrics.rollouts.had_pass("shop", name, failed=True)
         metrics.rollouts.ended("shop", name, Outcome.ROLLED_BACK, "CrashLoop")
     metrics.rollouts.forget("shop", "chat")
     of = {dict(labels).get("rollout") for _, labels in scrape(metrics.registry)}

@@ -8,7 +8,7 @@ import pytest
 
 from fakes.virtual_time import run
 from fakes.world import NAME, NAMESPACE, Shop, rollout
-from unit.runtime.shops import V2, at_canary, healthy, keep_looking, until
+from unit.runtime.shops import V2, at_canary, healthy, keep_passing, until
 
 
 def test_the_first_version_is_deployed_and_serves_everything() -> None:
@@ -170,7 +170,7 @@ def test_an_edit_that_makes_no_revision_starts_no_rollout(edit: dict[str, Any]) 
 def test_a_canary_waits_for_evidence_with_its_weight_unchanged() -> None:
     async def story() -> None:
         shop = await at_canary()
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         await asyncio.sleep(600)
         task.cancel()
         assert 2000 in shop.weights.values()
@@ -184,7 +184,7 @@ def test_routers_that_do_not_acknowledge_hold_the_rollout_at_the_step() -> None:
         shop = await healthy()
         shop.routers.deaf = True
         shop.apply(rollout(**V2))
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         for _ in range(300):
             shop.obey()
             await asyncio.sleep(1)

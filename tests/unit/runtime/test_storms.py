@@ -26,7 +26,7 @@ from fakes.cluster import Fault, Key
 from fakes.commands import answer_to, command
 from fakes.virtual_time import LoopClock, run
 from fakes.world import Shop, rollout
-from unit.runtime.shops import at_canary, healthy, keep_looking
+from unit.runtime.shops import at_canary, healthy, keep_passing
 
 CALLS_PER_MINUTE = 20
 RECOVERY_SECONDS = 30
@@ -103,7 +103,7 @@ def _now() -> float:
 async def in_trouble(shop: Shop, calls: Calls, over: Callable[[], bool]) -> float:
     """Let a shop's writes be refused for ten minutes; return the seconds from their end until ``over``."""
     shop.cluster.fault = calls.met()
-    task = asyncio.create_task(keep_looking(shop))
+    task = asyncio.create_task(keep_passing(shop))
     try:
         await asyncio.sleep(KNOWN_SECONDS)
         calls.times.clear()
@@ -125,7 +125,7 @@ async def about_to_pass() -> Shop:
     shop = await at_canary()
     shop.world = replace(shop.world, recorder=EventRecorder(shop.cluster, LoopClock(), "one"))
     shop.restart()
-    task = asyncio.create_task(keep_looking(shop))
+    task = asyncio.create_task(keep_passing(shop))
     await asyncio.sleep(120)
     task.cancel()
     shop.evidence.answer = None

@@ -74,8 +74,8 @@ def _at_rest(situation: Situation) -> Next:
 
 def _stable_grows(situation: Situation) -> bool:
     """Say whether pods of stable are asked for one by one, but for a storm, whose next try has its time."""
-    stable, storms = situation.state.stable, situation.state.storms
-    if stable is None or storms:
+    stable = situation.state.stable
+    if stable is None or any(situation.now < storm.again_at for storm in situation.state.storms):
         return False
     children = situation.seen.revision(stable.revision)
     return children.refused is None and (children.desired_replicas or 0) < situation.spec.replicas

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from chaffinch.domain.capacity import attempt_replicas
+from chaffinch.domain.capacity import stable_pods
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.pod_storms import followed, kept_revisions
@@ -14,8 +14,7 @@ from chaffinch.domain.pod_storms import followed, kept_revisions
 def with_pod_storms(situation: Situation) -> Situation:
     """Return the situation with the storms of stable, of a first revision and of a promotion."""
     state, seen = situation.state, situation.seen
-    in_attempt = state.candidate is not None
-    wanted = attempt_replicas(situation.spec, state, seen) if in_attempt else situation.spec.replicas
+    wanted = stable_pods(situation.spec, state, seen)
     storms = [
         followed(state.storm_of(each), seen.revision(each), wanted, situation.now, situation.timing)
         for each in kept_revisions(state)

@@ -10,7 +10,7 @@ row there is no next one.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.probe import ProbePhase
@@ -20,7 +20,7 @@ from chaffinch.domain.machine.repeating import again_at, problem_of, told
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next
 from chaffinch.domain.names import warm_up_name
-from chaffinch.domain.observation import ProbeSeen
+from chaffinch.domain.observation import Pod, ProbeSeen
 from chaffinch.domain.state import Candidate, WarmPod, WarmUp
 
 
@@ -107,15 +107,28 @@ def _begun(situation: Situation, candidate: Candidate) -> Candidate:
 
 
 def _waits_for_others(situation: Situation, cold: tuple[WarmPod, ...]) -> bool:
-    """Say whether others may be Ready in a moment: they would have to wait for the end of this warm-up."""
-    asked_for = candidate_pods(situation.spec, situation.state, situation.seen)
-    serving = [pod for pod in situation.children.pods if pod.serves]
+    """Say whether others will be Ready in a moment: they would have to wait for the end of this warm-up.
+
+    A pod that began later is given as long as the slowest of the cold ones took, and a moment. One that has
+    no node yet is not waited for, and nobody is where the candidate has traffic and no pod to take it.
+    """
+    candidate, now = situation.candidate, situation.now
+    pods = [pod for pod in situation.children.pods if not pod.terminating and pod.failed is None]
     names = {pod.name for pod in cold}
-    since = [pod.ready_since for pod in serving if pod.name in names and pod.ready_since is not None]
-    if len(serving) >= asked_for or not since:
+    took = [
+        pod.ready_since - _began(pod) for pod in pods if pod.name in names and pod.ready_since is not None
+    ]
+    if len(took) < len(cold) or (candidate.weight and not situation.serving):
         return False
-    # A clock of the cluster that goes wrong must not keep it from beginning.
-    return abs(situation.now - min(since)) < timedelta(seconds=situation.timing.moment)
+    late = [pod for pod in pods if not pod.ready and not pod.unschedulable]
+    if not late and len(pods) >= candidate_pods(situation.spec, situation.state, situation.seen):
+        return False
+    last = min(now, max(_began(pod) for pod in late or pods))
+    return now < last + max(took) + timedelta(seconds=situation.timing.moment)
+
+
+def _began(pod: Pod) -> datetime:
+    return pod.started or pod.created
 
 
 def _failures(situation: Situation, candidate: Candidate) -> int | None:

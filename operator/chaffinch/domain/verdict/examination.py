@@ -87,6 +87,7 @@ def _look_to_fail(question: Question, gate: Gate, plan: Plan, memory: GateMemory
         fail_looks=memory.fail_looks + 1,
         fail_at=candidate,
         absorbed=Outcome.FAIL if failed else memory.absorbed,
+        proven=memory.proven and not failed,
     )
 
 

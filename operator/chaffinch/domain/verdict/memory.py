@@ -87,7 +87,7 @@ def _entry(memory: GateMemory) -> dict[str, int | str]:
         "passAt": memory.pass_at,
         "absorbed": memory.absorbed.value,
     }
-    # Rarely true, and unknown to older operators, which take a memory with it as lost.
+    # Told only if true, which is rare: an older operator does not know it, and takes the status as lost.
     return entry | {"proven": True} if memory.proven else entry
 
 
