@@ -49,6 +49,11 @@ def test_names_are_those_of_the_namespace_that_was_typed(
     assert objects.calls()[-1][:3] == ["--namespace", "llm", "get"]
 
 
+def test_where_nothing_may_come_not_even_an_empty_word_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["__complete", "validate", "Makef"]) == Exit.OK
+    assert capsys.readouterr().out == ""
+
+
 def test_kubectl_gets_candidates_and_what_to_do_besides(
     objects: Objects, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
