@@ -28,7 +28,7 @@ from fakes.workers import ADDRESS
 from fakes.world import Shop, rollout
 from unit.adapters.fakeprometheus import QUESTION, prometheus, respond
 from unit.runtime.benches import SMOKE, bench
-from unit.runtime.shops import V2, at_canary, healthy, keep_looking, until
+from unit.runtime.shops import V2, at_canary, healthy, keep_passing, until
 
 SEED = "seeded: s3cr3t/of=others"
 LONG = f"{SEED} " * 200
@@ -93,7 +93,7 @@ def test_what_the_api_server_or_a_webhook_says_goes_nowhere(
         shop = await healthy()
         shop.cluster.fault = _fails(kind, error)
         shop.apply(rollout(**V2))
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         await asyncio.sleep(120)
         task.cancel()
         return shop
@@ -146,7 +146,7 @@ def test_what_prometheus_says_goes_nowhere(logged: Callable[[], str], kind: str)
     async def story() -> Shop:
         shop = await at_canary()
         shop.evidence.answer = answer
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         await asyncio.sleep(300)
         task.cancel()
         return shop
@@ -172,7 +172,7 @@ def test_what_a_router_says_goes_nowhere(logged: Callable[[], str], status: int,
         object.__setattr__(shop.world, "gatherer", Gatherer(shop.cluster, AgentRouters(pods)))
         shop.restart()
         shop.apply(rollout(**V2))
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         for _ in range(200):
             shop.obey()
             await asyncio.sleep(1)

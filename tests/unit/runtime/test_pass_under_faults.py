@@ -19,7 +19,7 @@ from chaffinch.ports.cluster import (
 from fakes.cluster import Key
 from fakes.virtual_time import run
 from fakes.world import Shop, rollout
-from unit.runtime.shops import at_canary, healthy, keep_looking, until
+from unit.runtime.shops import at_canary, healthy, keep_passing, until
 
 
 def _all_reads_fail(verb: str, key: Key) -> BaseException | None:
@@ -44,7 +44,7 @@ def test_a_minute_of_failing_reads_changes_nothing(
         revisions, weights, stable = shop.revisions, shop.weights, shop.status["stable"]
         before, first = shop.cluster.writes(), len(shop.cluster.requests)
         shop.cluster.fault, shop.cluster.delay = fault, delay
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         await asyncio.sleep(60)
         assert shop.cluster.writes() == before
         assert len(shop.cluster.requests) - first <= 20
@@ -119,7 +119,7 @@ def test_an_object_that_the_server_refuses_is_offered_again_at_leisure() -> None
         shop = Shop()
         shop.apply(rollout())
         shop.cluster.fault = _deployments_fail_with(RejectedError("refused"))
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         await asyncio.sleep(600)
         task.cancel()
         tried = sum(verb == "apply" and key[0] == "Deployment" for verb, key in shop.cluster.requests)

@@ -18,7 +18,7 @@ from fakes.cluster import FakeCluster, Fault
 from fakes.virtual_time import run
 from fakes.world import NAME, NAMESPACE, Shop, rollout
 from unit.domain.states import CANDIDATE, DEPLOYING, NOW, REFUSED, ROLLED_BACK, SEEN, STEPPING
-from unit.runtime.shops import V2, at_canary, healthy, keep_looking, until
+from unit.runtime.shops import V2, at_canary, healthy, keep_passing, until
 
 RECORD = Kinds.RECORD.kind
 
@@ -119,7 +119,7 @@ def test_the_first_deployment_has_a_record_without_steps() -> None:
 def test_a_hold_is_written_at_once_and_figures_now_and_then() -> None:
     async def story() -> None:
         shop = await at_canary()
-        task = asyncio.create_task(keep_looking(shop))
+        task = asyncio.create_task(keep_passing(shop))
         await asyncio.sleep(120)
         assert [hold["reason"] for hold in records(shop)[2]["status"]["holds"]] == ["NoData"]
         before = shop.cluster.writes()["patch RolloutRecord"]
