@@ -82,6 +82,9 @@ def parsed(argv: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--beside", choices=[ARGO_ROLLOUTS], help="measure this controller too, afterwards")
     parser.add_argument(
+        "--report", type=Path, default=REPORT, help="where the figures are written (default: %(default)s)"
+    )
+    parser.add_argument(
         "--prepare", action="store_true", help="only build what that needs, outside the cluster, and end"
     )
     arguments = parser.parse_args(argv)
@@ -101,7 +104,7 @@ def main(argv: list[str]) -> int:
     try:
         for more in measured(arguments):
             rows += more
-            write(REPORT, rows)
+            write(arguments.report, rows)
     except (NotInTimeError, ControllerEndedError, InstallError, KubectlError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -113,7 +116,7 @@ def main(argv: list[str]) -> int:
 
 def write(path: Path, rows: list[Row]) -> None:
     """Write the report."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([row.to_dict() for row in rows], indent=1) + "\n")
 
 
