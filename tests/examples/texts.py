@@ -25,6 +25,26 @@ URLS = (
 """Addresses, of the kinds that filters by name or by dotted numbers let through."""
 
 
+Path = tuple[str | int, ...]
+"""The way to a place in an object: names of fields, indices of lists."""
+
+
+def written(path: Path) -> str:
+    """Return a path as Kubernetes writes it: ``spec.env[0].name``."""
+    first, *others = path
+    return f"{first}" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in others)
+
+
+def opened(body: dict[str, Any], path: Path) -> tuple[dict[str, Any], Any, str | int]:
+    """Return a copy of an object, in it the map or list that a path leads into, and the last of the way."""
+    changed = copy.deepcopy(body)
+    *way, last = path
+    inner: Any = changed
+    for part in way:
+        inner = inner[part]
+    return changed, inner, last
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A place in one object where a text stands.
@@ -36,22 +56,17 @@ class Place:
     """
 
     field: str
-    path: tuple[str | int, ...]
+    path: Path
     is_key: bool = False
 
     @property
     def written(self) -> str:
         """The place as Kubernetes writes it: ``spec.env[0].name``."""
-        first, *others = self.path
-        return f"{first}" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in others)
+        return written(self.path)
 
     def filled(self, body: dict[str, Any], text: str) -> dict[str, Any]:
         """Return a copy of the object that has another text here."""
-        changed = copy.deepcopy(body)
-        *way, last = self.path
-        inner: Any = changed
-        for part in way:
-            inner = inner[part]
+        changed, inner, last = opened(body, self.path)
         if self.is_key:
             inner[text] = inner.pop(last)
         else:

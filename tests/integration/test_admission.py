@@ -14,6 +14,8 @@ from kubernetes.config import new_client_from_config
 from chaffinch.api.kinds import KINDS, Kind
 from chaffinch.api.v1alpha1.common import GROUP, VERSION
 from examples import Example, invalid_examples, valid_examples
+from examples.statuses import FULL_STATUSES
+from examples.variants import Variant, invalid_variants, valid_variants
 from localcluster.fixtures import Kubectl, KubectlError
 from unit.api.rollouts import a_status
 
@@ -25,6 +27,7 @@ pytestmark = pytest.mark.cluster
 _CRDS = Path(__file__).parents[2] / "crds"
 _PLURALS = {kind.name: kind.plural for kind in KINDS}
 _BY_STEM = {str(example): example.body for example in valid_examples()}
+_OF_KIND = {example.body["kind"]: example.body for example in valid_examples()}
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +52,15 @@ def objects(admin: Kubectl) -> CustomObjectsApi:
     return CustomObjectsApi(client)
 
 
-def try_to_create(objects: CustomObjectsApi, body: dict[str, Any]) -> None:
-    """Ask the API server to create an object as kubectl would, without storing it."""
-    objects.create_namespaced_custom_object(
+def an_object(answer: object) -> dict[str, Any]:
+    """Return an answer of the client, which is not typed, as what it is."""
+    assert isinstance(answer, dict)
+    return answer
+
+
+def try_to_create(objects: CustomObjectsApi, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that the API server would store if kubectl created this one, without storing it."""
+    stored = objects.create_namespaced_custom_object(
         GROUP,
         VERSION,
         "default",
@@ -60,6 +69,26 @@ def try_to_create(objects: CustomObjectsApi, body: dict[str, Any]) -> None:
         dry_run="All",
         field_validation="Strict",
     )
+    return an_object(stored)
+
+
+def refusal(objects: CustomObjectsApi, body: dict[str, Any]) -> str:
+    """Return the words with which the API server refuses an object."""
+    with pytest.raises(ApiException) as refused:
+        try_to_create(objects, body)
+    return str(json.loads(refused.value.body or "{}")["message"])
+
+
+def store_status(
+    objects: CustomObjectsApi, namespace: str, body: dict[str, Any], status: dict[str, Any]
+) -> dict[str, Any]:
+    """Create an object, write its status through the subresource, and return the status that is read then."""
+    where = (GROUP, VERSION, namespace, _PLURALS[body["kind"]])
+    created = an_object(objects.create_namespaced_custom_object(*where, body))
+    name = created["metadata"]["name"]
+    whole = {**created, "status": status}
+    objects.replace_namespaced_custom_object_status(*where, name, whole, field_validation="Strict")
+    return dict(an_object(objects.get_namespaced_custom_object(*where, name))["status"])
 
 
 def create(kubectl: Kubectl, body: dict[str, Any]) -> None:
@@ -93,20 +122,27 @@ def test_a_crd_is_stored_as_it_is_written(admin: Kubectl, path: Path) -> None:
     assert stored["spec"]["versions"] == written["spec"]["versions"]
 
 
-@pytest.mark.parametrize("example", valid_examples(), ids=str)
-def test_a_valid_example_is_taken(objects: CustomObjectsApi, example: Example) -> None:
-    try_to_create(objects, example.body)
+@pytest.mark.parametrize("valid", [*valid_examples(), *valid_variants()], ids=str)
+def test_a_valid_object_is_taken_and_kept_as_its_user_wrote_it(
+    objects: CustomObjectsApi, valid: Example | Variant
+) -> None:
+    assert try_to_create(objects, valid.body)["spec"] == valid.body["spec"]
 
 
 @pytest.mark.parametrize("example", invalid_examples(), ids=str)
 def test_an_invalid_example_is_refused_with_its_field_and_rule(
     objects: CustomObjectsApi, example: Example
 ) -> None:
-    with pytest.raises(ApiException) as refusal:
-        try_to_create(objects, example.body)
-    message = json.loads(refusal.value.body or "{}")["message"]
+    message = refusal(objects, example.body)
     assert example.field in message
     assert example.expect in message
+
+
+@pytest.mark.parametrize("variant", invalid_variants(), ids=str)
+def test_a_variant_that_the_parser_refuses_is_refused_here_too_for_the_same_field(
+    objects: CustomObjectsApi, variant: Variant
+) -> None:
+    assert variant.field in refusal(objects, variant.body)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -146,6 +182,13 @@ def test_replicas_are_read_and_set_through_the_scale_subresource(within: Kubectl
     assert scale["status"] == {"replicas": 2, "selector": "chaffinch.dev/revision=0a1b2c3d"}
     with pytest.raises(KubectlError, match="should be less than or equal to 64"):
         within("scale", "iro", "chat", "--replicas=65")
+
+
+def test_a_status_with_every_field_filled_is_stored_whole(objects: CustomObjectsApi, namespace: str) -> None:
+    written = {kind: status.to_dict() for kind, status in FULL_STATUSES.items()}
+    assert {
+        kind: store_status(objects, namespace, _OF_KIND[kind], status) for kind, status in written.items()
+    } == written
 
 
 def test_a_status_of_the_operator_is_stored_whole_and_printed_in_short(within: Kubectl) -> None:
