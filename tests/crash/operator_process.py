@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 
+from chaffinch.settings import PREFIX, Settings
 from crash.children import Child, Fresh, Starter
 from loopback import free_port
 
@@ -25,6 +26,8 @@ FAST = {
     "CHAFFINCH_BACKOFF_LIMIT": "5",
     "CHAFFINCH_LEASE_DURATION": "3",
 }
+PRODUCTION = {name: str(Settings.model_fields[name.removeprefix(PREFIX).lower()].default) for name in FAST}
+"""The same settings as an operator has them that is told nothing."""
 
 
 class OperatorProcess:

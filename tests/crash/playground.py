@@ -148,7 +148,14 @@ class Playground:
 
     def rollout(self, namespace: str) -> Object:
         """Return the rollout of a namespace as it is now."""
-        found = self.api.get(path_of(namespace))
+        return self._rollout_at(path_of(namespace), namespace)
+
+    def remembered(self, namespace: str) -> Object:
+        """Return the rollout as the API server remembers it, which takes no answer of its store."""
+        return self._rollout_at(f"{path_of(namespace)}?resourceVersion=0", namespace)
+
+    def _rollout_at(self, path: str, namespace: str) -> Object:
+        found = self.api.get(path)
         assert found is not None, f"there is no rollout in {namespace}"
         return found
 

@@ -1,35 +1,32 @@
 """A rollout in mid-step whose operator gets into trouble, and what that cost.
 
 The operator has the pace here that it has in production: how soon it looks again, and how often, is what is
-measured. Scenes may be played side by side: each has a namespace, a proxy and an operator with a Lease of
-its own.
+measured. At rest that is minutes, so that only a watch can tell of an edit in time. Scenes may be played side
+by side: each has a namespace, a proxy and an operator with a Lease of its own.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
 from chaffinch.adapters.cluster import FIELD_MANAGER
-from crash.operator_process import OperatorProcess
-from crash.playground import Object, Playground
+from crash.operator_process import FAST, PRODUCTION, OperatorProcess
+from crash.playground import END_SECONDS, Object, Playground
 from crash.rollouts import FIRST, GOOD, service
 from faultproxy import Calls, Entry, FaultProxy, Rule
 from faultproxy.rules import Fault
+from localcluster.kubectl import eventually
 
 STEP = "canary-50"
-LEASE = {"CHAFFINCH_LEASE_DURATION": "15"}
-"""Nobody takes over here, and many operators that begin at once share few cores."""
-PRODUCTION = {
-    **LEASE,
-    "CHAFFINCH_ACTIVE_INTERVAL": "5",
-    "CHAFFINCH_IDLE_INTERVAL": "60",
-    "CHAFFINCH_PASS_SPACING": "1",
-    "CHAFFINCH_BACKOFF_LIMIT": "30",
+QUICK = {
+    **FAST,
+    **{f"CHAFFINCH_{name}": PRODUCTION[f"CHAFFINCH_{name}"] for name in ("IDLE_INTERVAL", "LEASE_DURATION")},
 }
+"""At rest as in production, and as short as may be before and after it."""
 
 WRITES = frozenset({"write"})
 WATCHES = frozenset({"watch"})
@@ -40,6 +37,7 @@ EVERY_WRITE = Calls(verbs=WRITES, without=OF_LEASES)
 _UNDER_WAY_SECONDS = 1.0  # for what was sent just before the trouble began
 _READ_AGAIN_SECONDS = 0.5  # after a write that was refused
 _KNOWN_BY = 3  # looks: the first finds the trouble, the second that it is none of a moment
+_REST_SECONDS = 5.0  # at least
 
 
 @dataclass(frozen=True)
@@ -71,24 +69,60 @@ class Scene:
         began = time.monotonic()
         begin()
         time.sleep(_UNDER_WAY_SECONDS)
-        before = place_of(self.playground.rollout(self.namespace))
+        before = place_of(self.playground.remembered(self.namespace))
         while time.monotonic() < began + seconds:
             self.operator.revive()
-            assert place_of(self.playground.rollout(self.namespace)) == before, "it moved in mid-trouble"
+            assert place_of(self.playground.remembered(self.namespace)) == before, "it moved in mid-trouble"
             time.sleep(0.2)
         end()
         ended = time.monotonic()
-        self.playground.until(
-            self.namespace,
-            lambda found: place_of(found) != before,
-            "going on",
-            meanwhile=self.operator.revive,
-        )
-        recovery = time.monotonic() - ended
+        recovery = self.moves_on_from(before)
         met = [one for one in self.proxy.journal.of_namespace(self.namespace) if began <= one.at <= ended]
         trouble = Trouble(began, ended, recovery, tuple(met))
         self.tell(str(trouble))
         return trouble
+
+    def moves_on_from(self, place: object) -> float:
+        """Wait until it is somewhere else; return the seconds that took."""
+        began = time.monotonic()
+        self.playground.until(
+            self.namespace, lambda found: place_of(found) != place, "going on", meanwhile=self.operator.revive
+        )
+        return time.monotonic() - began
+
+    def comes_to_rest(self) -> None:
+        """Wait until no pass would come any more for minutes."""
+        began = time.monotonic()
+        # What is in progress is looked at after twice the interval at most.
+        rest = max(_REST_SECONDS, 2.5 * float(self.operator.settings["CHAFFINCH_ACTIVE_INTERVAL"]))
+
+        def last() -> float:
+            return max((began, *(one.at for one in self.of_passes())))
+
+        eventually(lambda: time.monotonic() - last() > rest, END_SECONDS, f"{self.title} at rest")
+
+    def watches_meet(self, fault: Fault) -> None:
+        """Let all watches have a fault from now on, those that are open as well."""
+        watches = {one.call for one in self.watches()}
+        self.proxy.script.add(Rule(Calls(verbs=WATCHES), fault, count=None))
+        self.playground.background.run(self.proxy.cut())
+        eventually(
+            lambda: watches == {one.call for one in self.watches() if one.fault},
+            END_SECONDS,
+            "all watches have it",
+        )
+
+    def begins(self) -> None:
+        """Edit the rollout, as a user does."""
+        self.playground.apply(service(self.namespace, GOOD))
+
+    def watches(self) -> list[Entry]:
+        """Return all watches, in the order in which they were begun."""
+        return [one for one in self.proxy.journal.entries if one.call.verb == "watch"]
+
+    def of_passes(self, since: float = 0.0) -> list[Entry]:
+        """Return the calls of passes since a moment on the monotonic clock."""
+        return [one for one in self.proxy.journal.of_namespace(self.namespace) if _is_of_pass(one, since)]
 
     def goes_on_to_its_end(self) -> None:
         """Wait for the end of the attempt, which is the same as without trouble."""
@@ -120,7 +154,7 @@ class Trouble:
     @property
     def of_passes(self) -> list[Entry]:
         """The calls of passes; the watch engine calls under another name."""
-        return [one for one in self.calls if one.agent == FIELD_MANAGER]
+        return [one for one in self.calls if _is_of_pass(one)]
 
     @property
     def calls_per_minute(self) -> float | None:
@@ -147,6 +181,10 @@ class Trouble:
         )
 
 
+def _is_of_pass(entry: Entry, since: float = 0.0) -> bool:
+    return entry.agent == FIELD_MANAGER and entry.at >= since
+
+
 def _begins_a_pass(entry: Entry, before: Entry | None) -> bool:
     """Say whether a call is the first of a pass; after a write that was refused its object is read again."""
     looks = entry.call.resource == "inferencerollouts" and entry.call.verb == "get"
@@ -167,24 +205,21 @@ def place_of(rollout: Object) -> object:
 def in_mid_step(playground: Playground, title: str) -> Iterator[Scene]:
     """Bring a rollout to the weight of a step."""
     with _attended(playground, title, PRODUCTION) as scene:
-        playground.apply(service(scene.namespace, GOOD))
+        scene.begins()
         playground.until(scene.namespace, _weight_is_in_force, f"at {STEP}")
         yield scene
 
 
 @contextmanager
-def rolling_out(playground: Playground, title: str, fault: Fault) -> Iterator[Scene]:
-    """Begin a rollout, all of whose watches have a fault from then on."""
-    with _attended(playground, title, LEASE) as scene:
-        playground.until_quiet(scene.proxy, scene.namespace)
-        scene.proxy.script.add(Rule(Calls(verbs=WATCHES), fault, count=None))
-        playground.background.run(scene.proxy.cut())
-        playground.apply(service(scene.namespace, GOOD))
+def at_rest(playground: Playground, title: str, pace: Mapping[str, str] = PRODUCTION) -> Iterator[Scene]:
+    """Bring a rollout to where only a watch can tell the operator of an edit before minutes have passed."""
+    with _attended(playground, title, pace) as scene:
+        scene.comes_to_rest()
         yield scene
 
 
 @contextmanager
-def _attended(playground: Playground, title: str, pace: dict[str, str]) -> Iterator[Scene]:
+def _attended(playground: Playground, title: str, pace: Mapping[str, str]) -> Iterator[Scene]:
     """Let a first version serve."""
     name = title.replace(" ", "-")
     settings = {**pace, "CHAFFINCH_LEASE_NAME": f"scene-{name}"}

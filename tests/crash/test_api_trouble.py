@@ -1,7 +1,8 @@
 """While the API server is in trouble nothing moves and nobody storms it; then the rollout goes on.
 
-Two short troubles come one after the other. The others last long and cost no more than waiting, so they are
-played side by side, each with an operator of its own: all of them take little longer than the longest.
+Two short troubles, and the one that stops the whole cluster, come one after the other. The others last long
+and cost no more than waiting, so they are played side by side, each with an operator of its own: all of them
+take little longer than the longest.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias
 
 import pytest
 
 from chaffinch.adapters.cluster import FIELD_MANAGER, Limits
+from chaffinch.handlers.watching import LONGEST_SILENCE
 from crash.playground import Playground
-from crash.scene import EVERY_WRITE, EVERYTHING, in_mid_step, place_of, rolling_out
+from crash.scene import EVERY_WRITE, EVERYTHING, QUICK, Scene, at_rest, in_mid_step, place_of
 from faultproxy import Answer, Calls, CutBefore, Delay, Expire, Mute, Replay
 from faultproxy.rules import Fault
+from localcluster import Cluster, LocalCluster
 
 RECOVERY_SECONDS = 30
 CALLS_PER_MINUTE = 20
 SHORT_SECONDS, LONG_SECONDS = 8, 100
 AWAY_SECONDS = 20
 MUTE_SECONDS = 20
+LATE_BY_SECONDS = 5
+"""How much later than it could something may happen on a machine that is busy."""
 LATE_SECONDS = 15
 """Later than the operator waits for an answer."""
 
@@ -64,29 +70,72 @@ def nobody_there(playground: Playground, title: str) -> None:
         scene.goes_on_to_its_end()
 
 
-def watches_that_tell_nothing(playground: Playground, title: str, *, fault: Fault) -> None:
-    """A rollout begins that no watch tells of."""
-    with rolling_out(playground, title, fault) as scene:
-        time.sleep(MUTE_SECONDS)
+def watches_that_are_refused(playground: Playground, title: str) -> None:
+    """A rollout begins while no watch can be had."""
+    with at_rest(playground, title) as scene:
+        scene.watches_meet(CutBefore())
+        _begins_when_watches_tell(scene, scene.proxy.script.clear)
+
+
+def watches_that_are_mute(playground: Playground, title: str) -> None:
+    """A rollout begins that no watch tells of, until whatever kept them mute breaks their connections."""
+    with at_rest(playground, title, QUICK) as scene:
+        scene.watches_meet(Mute())
         scene.proxy.script.clear()
-        playground.background.run(scene.proxy.cut())
-        before, ended = place_of(playground.rollout(scene.namespace)), time.monotonic()
-        playground.until(scene.namespace, lambda found: place_of(found) != before, "going on")
-        recovery = time.monotonic() - ended
-        scene.tell(f"{MUTE_SECONDS} s of it: it went on {recovery:.1f} s after the watches did")
-        assert recovery <= RECOVERY_SECONDS
+        _begins_when_watches_tell(scene, lambda: playground.background.run(scene.proxy.cut()))
+
+
+def _begins_when_watches_tell(scene: Scene, end: Callable[[], object]) -> None:
+    trouble = scene.troubled(scene.begins, end, MUTE_SECONDS)
+    assert trouble.of_passes == [], "somebody but a watch told of the edit"
+    assert trouble.recovery <= RECOVERY_SECONDS
+    scene.goes_on_to_its_end()
+
+
+def watches_that_nobody_ends(playground: Playground, title: str) -> None:
+    """A rollout begins whose watches will be mute for ever, on connections that look alive; new ones tell."""
+    with at_rest(playground, title) as scene:
+        scene.watches_meet(Mute())
+        scene.proxy.script.clear()
+        before, edited = place_of(playground.rollout(scene.namespace)), time.monotonic()
+        scene.begins()
+        waited = scene.moves_on_from(before)
+        of_rollouts = [one for one in scene.watches() if one.call.resource == "inferencerollouts"]
+        dead, alive = of_rollouts[-2:]
+        silence = alive.at - dead.at
+        scene.tell(f"given up after {silence:.1f} s without a word; it went on {waited:.1f} s after the edit")
+        assert (dead.fault, alive.fault) == ("Mute", "")
+        assert scene.of_passes(edited)[0].at > alive.at, "somebody but a watch told of the edit"
+        assert abs(silence - LONGEST_SILENCE) <= LATE_BY_SECONDS
+        assert waited <= LONGEST_SILENCE + RECOVERY_SECONDS
         scene.goes_on_to_its_end()
+
+
+def watches_with_nothing_to_tell(playground: Playground, title: str) -> None:
+    """A rollout at rest: its watches live, as the API server's bookmarks say, and are not begun anew."""
+    with at_rest(playground, title) as scene:
+        began, before = time.monotonic(), len(scene.watches())
+        time.sleep(LONGEST_SILENCE + LATE_BY_SECONDS)
+        anew, calls = scene.watches()[before:], scene.of_passes(began)
+        scene.tell(f"{len(anew)} of {before} watches begun anew, {len(calls)} calls of passes")
+        assert (anew, calls) == ([], [])
 
 
 def watches_that_tell_wrong(playground: Playground, title: str, *, fault: Fault) -> None:
     """A rollout of which watches tell old things, or end at once, all the time."""
-    with rolling_out(playground, title, fault) as scene:
-        began = time.monotonic()
+    with at_rest(playground, title) as scene:
+        scene.watches_meet(fault)
+        before, began = place_of(playground.rollout(scene.namespace)), time.monotonic()
+        scene.begins()
+        waited = scene.moves_on_from(before)
+        assert waited <= RECOVERY_SECONDS
         scene.goes_on_to_its_end()
-        entries = scene.proxy.journal.entries
-        assert any(one.fault for one in entries), "no watch met the fault"
-        calls = [one for one in entries if one.at >= began and one.agent != FIELD_MANAGER]
-        scene.tell(f"{len(calls)} calls of the watch engine in {time.monotonic() - began:.0f} s")
+        calls = [one for one in scene.proxy.journal.entries if one.at >= began]
+        engine = sum(one.agent != FIELD_MANAGER for one in calls)
+        scene.tell(
+            f"it went on {waited:.1f} s after the edit; {engine} calls of the watch engine and"
+            f" {len(calls) - engine} others in {time.monotonic() - began:.0f} s"
+        )
 
 
 CONFLICT = Answer(409, "Conflict")
@@ -109,10 +158,12 @@ ORDEALS: Mapping[str, Ordeal] = {
         fault=Delay(LATE_SECONDS),
         recovery=RECOVERY_SECONDS + Limits().request_timeout,
     ),
+    "watches mute for ever": watches_that_nobody_ends,
+    "watches at rest": watches_with_nothing_to_tell,
     "away": nobody_there,
     "409 for a moment": partial(a_short_trouble, calls=EVERY_WRITE, fault=CONFLICT),
     "429 for a moment": partial(a_short_trouble, calls=EVERYTHING, fault=TOO_MANY),
-    "watches cut": partial(watches_that_tell_nothing, fault=CutBefore()),
+    "watches cut": watches_that_are_refused,
     "watches stale": partial(watches_that_tell_wrong, fault=Replay()),
     "watches 410": partial(watches_that_tell_wrong, fault=Expire()),
 }
@@ -125,8 +176,21 @@ def test_a_short_trouble_is_waited_out(playground: Playground) -> None:
     a_short_trouble(playground, "503 for a moment", calls=EVERYTHING, fault=UNAVAILABLE)
 
 
-def test_a_rollout_goes_on_when_watches_that_told_nothing_tell_again(playground: Playground) -> None:
-    watches_that_tell_nothing(playground, "watches mute", fault=Mute())
+def test_a_rollout_begins_when_watches_that_told_nothing_tell_again(playground: Playground) -> None:
+    watches_that_are_mute(playground, "watches mute")
+
+
+@pytest.mark.full
+def test_nothing_moves_while_the_store_of_the_api_server_sleeps(
+    playground: Playground, cluster: Cluster
+) -> None:
+    assert isinstance(cluster, LocalCluster)
+    with in_mid_step(playground, "etcd asleep") as scene, ExitStack() as asleep:
+        trouble = scene.troubled(
+            lambda: asleep.enter_context(cluster.asleep("etcd")), asleep.close, AWAY_SECONDS
+        )
+        assert trouble.recovery <= RECOVERY_SECONDS
+        scene.goes_on_to_its_end()
 
 
 @pytest.fixture(scope="module")

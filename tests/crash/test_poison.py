@@ -14,23 +14,18 @@ from chaffinch.api.v1alpha1.parse import parse_record
 from chaffinch.api.v1alpha1.record import RolloutRecordSpec, RolloutRecordStatus
 from chaffinch.domain.names import ROLLOUT_LABEL
 from crash.crowd import Holds, apply, is_ready, until_all
-from crash.operator_process import OperatorProcess
+from crash.operator_process import PRODUCTION, OperatorProcess
 from crash.playground import GROUP, Playground, path_of
 from crash.poison import ENDS, MINIMUM_SECONDS, Poisoner, is_promoted, version
 from localcluster.kubectl import eventually
 
-PACE = {
-    "CHAFFINCH_ACTIVE_INTERVAL": "5",
-    "CHAFFINCH_IDLE_INTERVAL": "60",
-    "CHAFFINCH_PASS_SPACING": "1",
-    "CHAFFINCH_LEASE_DURATION": "15",
-    "CHAFFINCH_LEASE_NAME": "poison",
-}
+PACE = {**PRODUCTION, "CHAFFINCH_LEASE_NAME": "poison"}
 """As in production: what others are delayed by is measured in its time."""
 FAST = {
     "CHAFFINCH_ACTIVE_INTERVAL": "1",
     "CHAFFINCH_IDLE_INTERVAL": "2",
     "CHAFFINCH_PASS_SPACING": "0.2",
+    "CHAFFINCH_BACKOFF_LIMIT": "5",
     "CHAFFINCH_PROMETHEUS_TIMEOUT": "2",
     "CHAFFINCH_ROUTER_REPLICAS": "1",
 }

@@ -116,6 +116,10 @@ class LocalCluster:
         """Return the process id of each running component."""
         return self._table.running()
 
+    def asleep(self, component: str) -> AbstractContextManager[None]:
+        """Let a component, such as `etcd`, do nothing for the length of the block."""
+        return self._table.asleep(component)
+
     def load_image(self, archive: Path) -> None:
         """Import a Docker or OCI archive into the node's container runtime."""
         if not self._settings.containerd_socket.exists():

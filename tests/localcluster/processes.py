@@ -13,13 +13,15 @@ import select
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from localcluster.errors import PROGRAM, ClusterError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _START_TIME_FIELD = 22  # of /proc/PID/stat, counted from 1 as proc(5) does
 
@@ -96,6 +98,22 @@ class ProcessTable:
     def running(self) -> dict[str, int]:
         """Return the process id of each program that still runs."""
         return {record.name: record.pid for record in self.records() if is_running(record)}
+
+    @contextmanager
+    def asleep(self, name: str) -> Iterator[None]:
+        """Let one program do nothing for the length of the block; it goes on however the block ends.
+
+        Raises `ClusterError` if it does not run.
+        """
+        handles = [_open_verified(record) for record in self.records() if record.name == name]
+        if not handles or handles[0] is None:
+            raise ClusterError(f"{name} does not run", f"{PROGRAM} status")
+        try:
+            _signal(handles[0], signal.SIGSTOP)
+            yield
+        finally:
+            _signal(handles[0], signal.SIGCONT)
+            os.close(handles[0])
 
     def stop(self, names: Sequence[str], grace: float) -> None:
         """End these programs: ask all at once, wait up to `grace` seconds, then insist."""

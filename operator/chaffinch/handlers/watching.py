@@ -21,6 +21,14 @@ from chaffinch.runtime.wake import Version
 _FIRST_BACKOFFS = (1.0, 2.0, 4.0, 8.0)
 _LONGEST_BACKOFF = 15.0
 _RECONNECT_SECONDS = 1.0  # between two watches: a server that ends each one at once is not to be stormed
+LONGEST_SILENCE = 70.0
+"""Seconds without a word after which a watch counts as dead: its connection may be gone and nobody told.
+
+The API server sends a bookmark a minute where nothing happens, so a watch that lives is not given up. It also
+keeps events for 75 seconds, so the next watch goes on where the last bookmark was. After that a busy cluster
+might have forgotten them, and all objects would be listed, and looked at, anew. A shorter time comes to the
+same: no watch would get as old as its first bookmark.
+"""
 
 _OVER = ("Failed", "Succeeded")
 CHILDREN = (Kinds.DEPLOYMENT, Kinds.POD, Kinds.SERVICE, Kinds.CONFIG_MAP)
@@ -117,6 +125,7 @@ def engine_settings(*, request: float, connect: float, watch: int) -> kopf.Opera
     settings.networking.connect_timeout = connect
     settings.watching.connect_timeout = connect
     settings.watching.server_timeout = watch
+    settings.watching.inactivity_timeout = LONGEST_SILENCE
     settings.watching.reconnect_backoff = _RECONNECT_SECONDS
     settings.networking.error_backoffs = _Backoffs()
     # On the server: a filter in the process would receive every pod of the cluster.

@@ -154,3 +154,10 @@ def test_a_watch_that_fails_is_tried_again_without_an_end_at_a_bounded_pace() ->
     for _ in range(2):  # each request begins anew
         assert list(islice(backoffs, 1000)) == [1, 2, 4, 8, *[15] * 996]
     assert settings.watching.reconnect_backoff == 1
+
+
+def test_a_silent_watch_is_given_up_after_its_bookmark_is_due_and_before_the_server_forgets() -> None:
+    assert hasattr(kopf.OperatorSettings().watching, "inactivity_timeout"), "the engine has no such setting"
+    settings = engine_settings(request=10, connect=5, watch=300)
+    bookmark, forgotten = 60 + 1.25, 75  # of kube-apiserver; it looks for due bookmarks every 1 to 1.25 s
+    assert bookmark < settings.watching.inactivity_timeout < forgotten

@@ -8,16 +8,16 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from localcluster import processes
+from localcluster import ClusterError, processes
 from localcluster.processes import ProcessRecord, ProcessTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _STUBBORN = ("sh", "-c", 'trap "" TERM; echo ready; while :; do sleep 0.05; done')
 
@@ -64,6 +64,36 @@ def test_stopping_ends_the_program_and_forgets_it(table: ProcessTable) -> None:
     table.stop(["sleeper"], grace=5)
     assert not processes.is_running(record)
     assert table.records() == ()
+
+
+def _state_of(record: ProcessRecord) -> str:
+    return Path(f"/proc/{record.pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def _await_state(record: ProcessRecord, *, stopped: bool) -> None:
+    deadline = time.monotonic() + 10
+    while (_state_of(record) == "T") is not stopped:
+        assert time.monotonic() < deadline, f"it is {_state_of(record)}"
+        time.sleep(0.01)
+
+
+def test_a_program_sleeps_for_the_length_of_a_block_and_goes_on_when_that_fails(table: ProcessTable) -> None:
+    record = table.start("sleeper", ["sleep", "60"], os.environ)
+
+    def fails_meanwhile() -> None:
+        with table.asleep("sleeper"):
+            _await_state(record, stopped=True)
+            raise RuntimeError("in between")
+
+    with pytest.raises(RuntimeError, match="in between"):
+        fails_meanwhile()
+    _await_state(record, stopped=False)
+
+
+def test_nothing_that_does_not_run_is_sent_to_sleep(table: ProcessTable) -> None:
+    table.start("other", ["sleep", "60"], os.environ)
+    with pytest.raises(ClusterError, match="sleeper does not run"), table.asleep("sleeper"):
+        pass
 
 
 def test_a_program_that_ignores_the_request_is_killed_after_the_grace(
