@@ -30,7 +30,7 @@ OBJECTIVES = (
 def checked_out(folder: Path) -> Path:
     """Return a folder in which the commands of the pages find what they name."""
     (folder / "docs" / "examples").mkdir(parents=True)
-    for name in ("charts", "crds"):
+    for name in ("Makefile", "charts", "crds", "operator", "tests"):
         (folder / name).symlink_to(ROOT / name)
     for name, change in (("rollout.yaml", _as_of_the_reader), ("probe.yaml", _short)):
         _copy(Path("docs", "examples", name), folder, change)

@@ -21,6 +21,7 @@ from stage.service import ENGINE_FLAGS
 
 _SECONDS = 180.0
 _SHOWN_LINES = 40
+_OF_MAKE = frozenset({"MAKEFLAGS", "MFLAGS", "MAKELEVEL"})
 _UPGRADE = (
     "helm upgrade chaffinch charts/chaffinch --namespace chaffinch-system --reset-then-reuse-values --set"
 )
@@ -58,18 +59,19 @@ TYPED = (
     "kubectl wait -n chaffinch-system --for=delete pod ",
     "helm rollback chaffinch ",
     "helm uninstall chaffinch ",
+    "make help",
+    "make kubectl ",
 )
 """The beginnings of the commands that the story types."""
 
 NOT_TYPED = {
-    "docker build ": "needs Docker; tests/localcluster builds what the Dockerfile describes",
-    "docker push ": "needs a registry that takes images",
+    "docker build -t REGISTRY/chaffinch:0.1.0 .": "needs Docker; the story's image is of the same Dockerfile",
+    "docker push REGISTRY/chaffinch:0.1.0": "needs a registry that takes images",
     "make demo": "takes a cluster of its own and minutes; it is run before a release",
-    "make kubectl ": "the cluster's own kubectl from outside of it; inside, every test uses it",
     "make test": "it is what runs this",
-    "make help": "changes nothing, and test_pages looks for its target as for all others",
+    "make test-unit": "takes minutes, and runs nothing that `make test` does not run too",
 }
-"""The beginnings of the commands that it does not type, each with the reason."""
+"""The commands that it does not type, whole, each with the reason."""
 
 _PUT_IN = (
     ("REGISTRY", "localhost"),
@@ -150,5 +152,9 @@ def command_that_begins(beginning: str) -> Command:
 
 
 def _environment() -> Mapping[str, str]:
-    """Return the environment of a reader who has installed the command line and its plugin for kubectl."""
-    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    """Return the environment of a reader who has installed the command line and its plugin for kubectl.
+
+    What make tells a make below it is left out: a reader's shell is below none.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+    return {**kept, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

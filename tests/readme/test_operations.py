@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -36,6 +37,7 @@ def test_the_readme_can_be_followed_from_start_to_end_and_nothing_leaks(
     started_at = datetime.now(UTC)
     with collector(NODE_ADDRESS) as traces, installed(reader, traces), namespace_of(reader) as kubectl:
         story = Story(kubectl, "llm", tmp_path, Settings.from_environment().audit_log, started_at)
+        made(reader)
         rolled_out(reader, story)
         baseline_frozen(reader)
         with story.users(SERVICE) as users:
@@ -81,6 +83,14 @@ def namespace_of(reader: Reader) -> Iterator[Kubectl]:
         yield kubectl
     finally:
         kubectl("delete", "namespace", "llm", "--wait=false")
+
+
+def made(reader: Reader) -> None:
+    """What `make` says of itself, and of the cluster."""
+    assert {"demo", "test", "stop"} <= {line.split()[0] for line in reader.types("make help").splitlines()}
+    # The environment that this test runs in is the one that `make setup` would make.
+    nodes = reader.types("make kubectl ", f"PY={sys.executable}", "--assume-old=.venv/ready")
+    assert {"STATUS", "Ready"} <= {line.split()[1] for line in nodes.splitlines()}
 
 
 def rolled_out(reader: Reader, story: Story) -> None:
