@@ -13,7 +13,7 @@ import math
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -22,7 +22,7 @@ from aiohttp import web
 from chaffinch.agent.blocks import SETTLE_SECONDS
 from chaffinch.domain.block_vector import BLOCK_SECONDS, BlockVector, LatencyCounts, Outcome
 from chaffinch.domain.grid import BUCKET_COUNT, EDGES_SECONDS, GROWTH, bucket_of
-from chaffinch.domain.vector_series import encode
+from chaffinch.domain.vector_series import Series, encode
 
 SCRAPE_SECONDS = 15
 AGENTS = ("router-1", "router-2")
@@ -122,16 +122,17 @@ class Prometheus:
 
     def _rendered(self, names: Sequence[str], scrapes: Sequence[int]) -> str:
         """Return the series of one arm, without their brackets; its own labels are left to be filled in."""
-        vectors = [list(encode(self._routers.vector(at))) for at in scrapes]
-        series = []
+        samples: dict[Series, list[tuple[int, str]]] = {}
+        for at in scrapes:
+            # By their names: a router that has counted more exports more series.
+            for one in encode(self._routers.vector(at)):
+                if one.metric in names:
+                    samples.setdefault(replace(one, count=0), []).append((at, str(one.count)))
+        series: list[dict[str, object]] = []
         for agent in AGENTS:
-            for same in zip(*vectors, strict=True):
-                one = same[0]
-                if one.metric not in names:
-                    continue
+            for one, values in samples.items():
                 labels = {"__name__": one.metric, "agent": agent, "rollout_uid": _UID, "attempt": _ATTEMPT}
                 own = {one.label: one.value} if one.label else {}
-                values = [[at, str(each.count)] for at, each in zip(scrapes, same, strict=True)]
                 series.append({"metric": {**labels, "revision": _REVISION, **own}, "values": values})
         return json.dumps(series, separators=(",", ":"))[1:-1]
 
