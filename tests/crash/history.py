@@ -25,7 +25,7 @@ _DIFFERS = frozenset(
 )  # fmt: skip
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MOMENT = re.compile(r"\d\d:\d\d:\d\dZ( \(.*? after the verdict\))?")
+_MOMENT = re.compile(r"\d\d:\d\d:\d\dZ( \(.*? after the decision\))?")
 _POD = re.compile(r"(?<=-)[0-9a-z]{8,10}-[0-9a-z]{5}\b")
 _ADDRESS = re.compile(r"\b\d+\.\d+\.\d+\.\d+\b")
 

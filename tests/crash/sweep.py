@@ -26,7 +26,7 @@ from faultproxy.rules import Fault, Then
 
 _SERVES = "CHAFFINCH_WATCH_NAMESPACES"
 _LEASE_SECONDS = "15"  # a lane need not wait for its end, and a busy machine should not cost it its Lease
-LANES = int(os.environ.get("CRASH_LANES", "3"))
+LANES = int(os.environ.get("CRASH_LANES", "6"))
 """How many: more are faster, as long as the machine is not busy."""
 TRIES = 4
 """How often a write is gone for: how often figures alone are written depends on how fast a run is."""

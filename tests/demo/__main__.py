@@ -83,6 +83,7 @@ def _advice() -> str:
     lines = (
         busy.warning(),
         "Look at:",
+        f"  {hints.chaffinch('explain', FIRST.name, '-n', NAMESPACE, inside=True)}",
         f"  {hints.kubectl(NAMESPACE, 'events', '--for', f'inferencerollout/{FIRST.name}')}",
         f"  {hints.kubectl(OPERATOR_NAMESPACE, 'logs', f'deployment/{RELEASE}', '--tail=50')}",
         f"  {hints.make('status')}",
@@ -135,6 +136,7 @@ def _close(screen: Screen, report: Report, out: Path) -> int:
     for line in (
         "The cluster is still up. Look around:",
         f"  {hints.kubectl(NAMESPACE, 'get', 'inferencerollouts,pods')}",
+        f"  {hints.chaffinch('get', FIRST.name, '-n', NAMESPACE, inside=True)}",
         f"  {hints.kubectl(NAMESPACE, 'events', '--for', f'inferencerollout/{FIRST.name}')}",
         f"  {hints.make('forward', f'9090 {NODE_ADDRESS}:9090')}      (Prometheus, on http://127.0.0.1:9090)",
         f"Stop it: {hints.make('stop')}",

@@ -233,7 +233,9 @@ def whereabouts(attempt: Mapping[str, Any]) -> str:
 
 
 def _story(rollout: Object) -> str:
-    told = (condition(rollout, kind).get("message") for kind in ("Promoted", "Ready"))
+    """Return what became of the last attempt; while one goes on, why it does."""
+    first = ("Stalled", "Reconciling") if "rollout" in rollout["status"] else ()
+    told = (condition(rollout, kind).get("message") for kind in (*first, "Promoted", "Ready"))
     return next((str(message) for message in told if message), "")
 
 

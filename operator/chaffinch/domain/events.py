@@ -143,7 +143,8 @@ def _ended(before: RolloutState, after: RolloutState) -> Iterator[Event]:
         yield normal(Reason.PROMOTED, "Promote", f"{last.revision} is stable: {last.message}")
     else:
         told = warning if last.outcome is Outcome.ROLLED_BACK else normal
-        message = f"{last.revision} is out, stable serves alone: {last.message}"
+        serves = "stable serves alone" if after.stable else "nothing serves yet"
+        message = f"{last.revision} is out, {serves}: {last.message}"
         yield told(Reason.ROLLED_BACK, "RollBack", message)
 
 

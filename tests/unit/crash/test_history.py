@@ -44,8 +44,8 @@ def rollout(**status: object) -> dict[str, object]:
     [
         ({"writer": {"epoch": 1, "sequence": 9}}, {"writer": {"epoch": 2, "sequence": 12}}),
         ({"stable": {"since": "2026-03-01T14:00:00Z"}}, {"stable": {"since": "2026-03-01T14:00:07.5Z"}}),
-        ({"message": "was rolled back at 14:00:01Z (1.5 s after the verdict): slow"},
-         {"message": "was rolled back at 14:00:09Z (344 ms after the verdict): slow"}),
+        ({"message": "was rolled back at 14:00:01Z (1.5 s after the decision): slow"},
+         {"message": "was rolled back at 14:00:09Z (344 ms after the decision): slow"}),
         ({"podUid": "a"}, {"podUid": "b"}),
         ({"message": "no answer from 10.0.0.7"}, {"message": "no answer from 10.0.0.8"}),
     ],

@@ -135,10 +135,12 @@ REMEDIES: Mapping[Reason, str] = {
     Reason.SUPERSEDED: "Nothing: the newer spec is what counts.",
     Reason.JUDGING: "Wait for the next look; the message says how many requests it takes.",
     Reason.UNDERPOWERED: (
-        "Give the step more time or a larger weight, widen the limit, or promote or abort by hand."
+        "Give the step more time or a larger weight, widen the limit, or promote or abort by hand; after a "
+        f"probe step, `{command_line('retry')}` runs its load again."
     ),
     Reason.TOO_QUIET: (
-        "Wait for more users, give the step a larger weight or more time, or rely on a probe step."
+        "Wait for more users, give the step a larger weight or more time, or rely on a probe step; after "
+        f"one, `{command_line('retry')}` runs its load again."
     ),
     Reason.BELOW_FLOOR: "Wait; the message says how many requests are needed.",
     Reason.NO_DATA: (

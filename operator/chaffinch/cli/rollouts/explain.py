@@ -25,10 +25,12 @@ def explanation(snapshot: Snapshot) -> list[tuple[str, str]]:
     """
     if not snapshot.is_observed:
         return [
+            *_users(snapshot),
             ("now", "Nobody has looked at this generation of the spec yet."),
             ("to do", remedy_of(Reason.NOT_OBSERVED)),
         ]
     return [
+        *_users(snapshot),
         *_now(snapshot),
         *(("objective", line) for line in _objectives(snapshot)),
         *_reasons(snapshot),
@@ -36,11 +38,15 @@ def explanation(snapshot: Snapshot) -> list[tuple[str, str]]:
     ]
 
 
-def _now(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    available, headline = snapshot.condition(ConditionType.AVAILABLE), snapshot.headline
+def _users(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    available = snapshot.condition(ConditionType.AVAILABLE)
     if available is not None:
         users = "Users are served" if available.status is ConditionStatus.TRUE else "Users are NOT served"
         yield "users", f"{users} ({available.reason})."
+
+
+def _now(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
+    headline = snapshot.headline
     if headline is not None:
         yield "now", headline.message
     hold = snapshot.status.rollout.hold if snapshot.status.rollout else None
@@ -106,9 +112,13 @@ def _commands(snapshot: Snapshot) -> Iterator[str]:
         return
     if reason == Reason.AWAITING_APPROVAL and progress.step is not None:
         yield told("approve", "pass the approval step", f"--step {progress.step.name}")
+    if progress.hold is not None and progress.step is not None and progress.step.run is not None:
+        yield told("retry", "run the load of the probe step again")
     if progress.paused is not None:
         yield told("resume", "go on at this step")
     else:
         yield told("pause", "stay at this step")
+    if snapshot.status.stable is None:
+        return  # there is nothing to go back to, and there are no steps to skip
     yield told("abort", "take the candidate out")
     yield told("promote", "let the candidate take over without the steps that are left")

@@ -105,7 +105,8 @@ def _list(options: argparse.Namespace) -> Exit:
     elif snapshots:
         show(listing(snapshots, with_namespace=options.all_namespaces))
     else:
-        print("there are no rollouts here; -A looks into every namespace", file=sys.stderr)
+        where = "in any namespace" if options.all_namespaces else "in this namespace; -A looks into every one"
+        print(f"there are no rollouts {where}", file=sys.stderr)
     return Exit.OK
 
 

@@ -43,7 +43,7 @@ def tree(snapshot: Snapshot) -> RenderableType:
     if snapshot.status.objectives:
         root.add(Group(_whose_objectives(snapshot), objectives(snapshot.status.objectives)))
     headline = snapshot.headline
-    if headline is not None:
+    if headline is not None and snapshot.is_observed:
         root.add(Text.assemble((f"{headline.reason}: ", "bold"), headline.message))
     return root
 

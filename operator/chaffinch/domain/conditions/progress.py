@@ -246,7 +246,7 @@ def _last_attempt(view: View) -> str:
         return ""
     ended = "was given up" if last.outcome is Outcome.SUPERSEDED else "was rolled back"
     after = (
-        f" ({(last.ended_at - last.decided_at).total_seconds():.1f} s after the verdict)"
+        f" ({(last.ended_at - last.decided_at).total_seconds():.1f} s after the decision)"
         if last.decided_at
         else ""
     )

@@ -13,7 +13,7 @@ from typing import Unpack
 
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import OnFailure
-from chaffinch.api.v1alpha1.strategy import ApprovalStep
+from chaffinch.api.v1alpha1.strategy import ApprovalStep, ProbeStep
 from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.machine.deploying import the_spec_has_moved_on
 from chaffinch.domain.machine.ending import missed_objective, rolling_back, the_route_says_rolled_back
@@ -43,6 +43,8 @@ HELD_AT_ONCE = frozenset(
     {EvidenceReason.UNAVAILABLE, EvidenceReason.STALE_DATA, EvidenceReason.NOT_COMPARABLE}
 )
 """What is wrong with evidence even before the step's minimum time is over."""
+TOO_FEW = frozenset({EvidenceReason.UNDERPOWERED, EvidenceReason.TOO_QUIET, EvidenceReason.BELOW_FLOOR})
+"""What only more requests could mend."""
 
 
 def nothing_could_take_over(situation: Situation) -> Next | None:
@@ -138,7 +140,9 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     early = situation.now < earliest_end(situation.step, step.acknowledged_at)
     if early and judgement.reason not in HELD_AT_ONCE:
         return _measuring(situation, replace(state, hold=None), step.acknowledged_at)
-    deadline = latest_end(situation.step, step.entered_at, situation.runs)
+    # No more requests come of a load that has ended: it needs a person now, not when the step's time is over.
+    closed = isinstance(situation.step, ProbeStep) and judgement.reason in TOO_FEW
+    deadline = situation.now if closed else latest_end(situation.step, step.entered_at, situation.runs)
     return situation.held(state, judgement.reason, judgement.detail, deadline)
 
 
