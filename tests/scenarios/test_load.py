@@ -11,6 +11,7 @@ from chaffinch.domain.evidence import NoEvidence, Problem
 from chaffinch.domain.revision import revision_of
 from scenarios.ends import at_step, healthy, rolled_back, rolling_out
 from scenarios.engines import Behaviour
+from scenarios.evidence import arm
 from scenarios.operator_under_test import Operator
 from scenarios.specs import SHORT, STEPS, V2, rollout_spec, with_steps
 from scenarios.world import World
@@ -106,6 +107,20 @@ def test_load_that_fails_late_is_run_again_without_a_person() -> None:
     operator.run(60 * 60)
     assert operator.state.hold is None
     operator.run(900, until=at_step("canary-5"))
+    assert len(runs_of_the_probe(operator)) == 2
+
+
+def test_load_that_was_too_little_to_decide_needs_a_person_at_once_who_runs_it_again() -> None:
+    operator = probing(Behaviour()).run(60, until=at_step("probe"))
+    operator.world.probe_result = arm(200, slowness=1.1)
+    operator.run(60)
+    assert operator.condition("Stalled") == ("True", "NoEvidence")
+    assert operator.condition("Evidence") == ("False", "Underpowered")
+    operator.run(3600)
+    assert len(runs_of_the_probe(operator)) == 1
+    operator.world.probe_result = None
+    operator.command("Retry")
+    operator.run(900, until=healthy)
     assert len(runs_of_the_probe(operator)) == 2
 
 

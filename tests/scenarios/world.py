@@ -72,7 +72,7 @@ class World:
     open_requests: dict[str, int] = field(default_factory=dict)
     unseen_by_routers: set[str] = field(default_factory=set)
     probes_fail: bool = False
-    probe_result: NoEvidence | None = None
+    probe_result: ArmEvidence | NoEvidence | None = None
     taken: tuple[str, ...] = ()
     room: int = 100
     never_leaves: set[str] = field(default_factory=set)
