@@ -160,7 +160,13 @@ def test_a_generation_that_nobody_looked_at_is_not_healthy(
     assert main(["list"]) == Exit.OK
     assert capsys.readouterr().out.splitlines()[1].split()[:2] == ["chat", "Progressing"]
     assert main(["explain", "chat"]) == Exit.OK
-    assert "Nobody has looked at this generation of the spec yet." in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Nobody has looked at this generation of the spec yet." in told
+    assert "Users are served (StableServing)." in told
+    assert main(["get", "chat"]) == Exit.OK
+    told = capsys.readouterr().out
+    assert "nobody has looked at this generation yet" in told
+    assert "Promoted: " not in told
 
 
 def test_explain_warns_of_a_pass_that_proves_no_limit_and_of_no_other(
@@ -200,6 +206,33 @@ def test_explain_says_what_ends_a_fight_for_the_router(
     assert told[-1] == (
         "you can", f"{retry}: put back the router's objects, nobody else writes them by now"
     )  # fmt: skip
+
+
+def commands_offered(printed: str) -> list[str]:
+    told = (each["text"] for each in json.loads(printed) if each["about"] == "you can")
+    return [text.split()[2] for text in told]
+
+
+def test_explain_offers_to_run_load_again_that_could_not_decide(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = rollout()
+    hold = {"reason": "Underpowered", "since": "2026-03-01T14:00:00Z", "message": "too few requests came"}
+    body["status"]["rollout"] |= {"hold": hold}
+    body["status"]["rollout"]["step"] |= {"name": "probe", "run": 1}
+    objects.put(ROLLOUTS, body)
+    assert main(["explain", "chat", "-o", "json"]) == Exit.OK
+    assert commands_offered(capsys.readouterr().out) == ["retry", "pause", "abort", "promote"]
+
+
+def test_explain_offers_nothing_that_is_refused_to_a_first_revision(
+    objects: Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = rollout()
+    del body["status"]["stable"]
+    objects.put(ROLLOUTS, body)
+    assert main(["explain", "chat", "-o", "json"]) == Exit.OK
+    assert commands_offered(capsys.readouterr().out) == []
 
 
 def test_explain_names_the_step_that_waits_for_approval(

@@ -213,7 +213,7 @@ def test_an_answer_says_whose_command_it_is_about() -> None:
         at=NOW,
         outcome=CommandOutcome.ACCEPTED,
         reason="Done",
-        message="Step 2/5 canary-5: paused by ann.",
+        message="Step 2/5 canary-5: paused by ann: because.",
     )
 
 

@@ -15,6 +15,7 @@ from chaffinch.domain.wording import sentences
 from unit.domain.revisions import edited
 from unit.domain.states import (
     AT_CANARY,
+    FIRST,
     HEALTHY,
     NEW,
     NOW,
@@ -78,6 +79,13 @@ def test_a_pause_says_why_and_how_it_ends(paused: str, want: str) -> None:
         f" Paused since 14:07:31Z: {want}. Do: kubectl chaffinch resume chat -n llm,"
         " or kubectl chaffinch promote chat -n llm, or kubectl chaffinch abort chat -n llm."
     )
+
+
+def test_a_first_revision_is_not_said_to_go_through_steps() -> None:
+    found = conditions_of(View(SPEC, FIRST, SEEN, None, NOW), (), 3)
+    message = next(c.message for c in found if c.type == "Reconciling")
+    assert message.startswith("Attempt 2: No revision serves yet. Pods of ")
+    assert "Next: all traffic when all pods are warm." in message
 
 
 def test_what_to_do_is_not_cut_however_long_names_and_reasons_are() -> None:

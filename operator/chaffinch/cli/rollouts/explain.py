@@ -108,8 +108,8 @@ def _commands(snapshot: Snapshot) -> Iterator[str]:
         if reason in {Reason.ROLLED_BACK, Reason.REVISION_PREVIOUSLY_FAILED}:
             yield told("retry", "try the revision of the spec again")
         return
-    if progress.stage not in _IN_ATTEMPT:
-        return
+    if progress.stage not in _IN_ATTEMPT or snapshot.status.stable is None:
+        return  # a first revision has nothing to go back to, and no steps to stay at or to skip
     if reason == Reason.AWAITING_APPROVAL and progress.step is not None:
         yield told("approve", "pass the approval step", f"--step {progress.step.name}")
     if progress.hold is not None and progress.step is not None and progress.step.run is not None:
@@ -118,7 +118,5 @@ def _commands(snapshot: Snapshot) -> Iterator[str]:
         yield told("resume", "go on at this step")
     else:
         yield told("pause", "stay at this step")
-    if snapshot.status.stable is None:
-        return  # there is nothing to go back to, and there are no steps to skip
     yield told("abort", "take the candidate out")
     yield told("promote", "let the candidate take over without the steps that are left")

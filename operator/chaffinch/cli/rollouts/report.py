@@ -6,8 +6,11 @@ A report is a title and sections of facts or tables, so that every format says t
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic.alias_generators import to_camel
 
 from chaffinch.api.v1alpha1.record import RecordedStep
 from chaffinch.api.v1alpha1.step_status import ObjectiveStatus
@@ -16,6 +19,7 @@ from chaffinch.cli.tables import counts, limit_of, to_the_second
 from chaffinch.domain.wording import percent
 
 Row = tuple[str, ...]
+_SECONDS = "_seconds"
 _JUDGED = ("step", "objective", "verdict", "value", "control", "ratio", "interval", "limit", "n")
 
 
@@ -152,12 +156,21 @@ def _plan(text: str) -> tuple[Row, ...]:
     for each in plan.get("objectives", ()):
         what = " ".join(filter(None, (each["metric"], each.get("quantile"))))
         rows.append((f"objective {each['name']}", f"{what} {_pairs(each, limits)}"))
-    rows += [
-        ("step", _pairs(fields, tuple(fields), tag))
-        for step in plan.get("steps", ())
-        for tag, fields in step.items()
-    ]
+    rows += [_asked(tag, fields) for step in plan.get("steps", ()) for tag, fields in step.items()]
     return tuple(rows)
+
+
+def _asked(tag: str, fields: Mapping[str, Any]) -> Row:
+    """Return what a step asks for, in the words in which people type it."""
+    typed: dict[str, object] = {}
+    for key, value in fields.items():
+        if key == "weight":
+            typed[key] = percent(value)
+        elif key.endswith(_SECONDS):
+            typed[to_camel(key.removesuffix(_SECONDS))] = f"{value}s"
+        elif key != "name":
+            typed[to_camel(key)] = value
+    return f"step {fields['name']}", _pairs(typed, tuple(typed), tag)
 
 
 def _frozen(text: str) -> tuple[Row, ...]:

@@ -191,16 +191,18 @@ def _moving(view: View, candidate: Candidate) -> Finding:
             Reason.PROMOTING, sentences(title, f"{candidate.revision} takes over as stable", DO_NOTHING)
         )
     if view.state.stage is RolloutStage.DEPLOYING:
+        # The first revision goes through no steps.
+        following = next_step(candidate) if view.state.stable else "Next: all traffic when all pods are warm"
         if candidate.warm_up is not None:
             why = f"{pods(len(candidate.warm_up.pods))} of {candidate.revision} are being warmed"
             return true(
                 Reason.WARMING_UP,
-                sentences(title, why, until(candidate.deadline), next_step(candidate), DO_NOTHING),
+                sentences(title, why, until(candidate.deadline), following, DO_NOTHING),
             )
-        why = f"pods of {candidate.revision} are being started"
+        why = f"Pods of {candidate.revision} are being started"
         return true(
             Reason.DEPLOYING,
-            sentences(title, why, until(candidate.deadline), next_step(candidate), DO_NOTHING),
+            sentences(title, why, until(candidate.deadline), following, DO_NOTHING),
         )
     if view.awaits_approval is not None:
         return _awaiting_approval(view, candidate, view.awaits_approval)

@@ -101,7 +101,8 @@ def pause(situation: Situation, command: Command) -> Answer:
     if candidate.paused is not None:
         message = f"It is paused since {moment(candidate.paused.since)}: {candidate.paused.message}"
         return Answer(CommandReason.NOTHING_TO_DO, message)
-    paused = Pause(situation.now, COMMANDED, command.by, f"paused {who(command)}")
+    why = f": {command.note}" if command.note else ""
+    paused = Pause(situation.now, COMMANDED, command.by, clip(f"paused {who(command)}{why}"))
     following = situation.at_once(situation.with_candidate(paused=paused))
     return done(f"{step_title(candidate)}: {paused.message}", following)
 
