@@ -41,7 +41,9 @@ def runs_out_of_memory(age: float, _: int) -> kubelet.Status:
 
 def comes_and_goes(age: float, number: int) -> kubelet.Status:
     """Be Ready two seconds of three, out of step with the others, and die each time (case C31)."""
-    rounds, within = divmod(age + number, CYCLE_SECONDS)
+    now = time.monotonic() + number
+    rounds, within = divmod(now, CYCLE_SECONDS)
+    rounds -= (now - age) // CYCLE_SECONDS
     last = ended(3, "Error") if rounds else None
     return running(int(rounds), last) if within < 2 else waiting("CrashLoopBackOff", int(rounds) + 1, last)
 
