@@ -176,6 +176,7 @@ def test_a_short_trouble_is_waited_out(playground: Playground) -> None:
     a_short_trouble(playground, "503 for a moment", calls=EVERYTHING, fault=UNAVAILABLE)
 
 
+@pytest.mark.full
 def test_a_rollout_begins_when_watches_that_told_nothing_tell_again(playground: Playground) -> None:
     watches_that_are_mute(playground, "watches mute")
 
