@@ -173,14 +173,16 @@ def found_by(
         judgement: Of this pass; None if it judges nothing.
         state: What the pass started from.
         now: The time.
-        stored: The figures in the status. Of a step that has passed they are those it passed by, which a
-            process that died between the status and the record did not get to record.
+        stored: The figures in the status. Of a step that has passed, or at which the attempt was decided, they
+            are those by which it was, which a process that died between the status and the record did not
+            get to record.
     """
     candidate = state.candidate
     if candidate is None or candidate.step is None:
         return ()
     if judgement is None:
-        return () if candidate.step.passed_at is None else stored
+        is_over = candidate.step.passed_at is not None or candidate.decision is not None
+        return stored if is_over else ()
     clock = StepClock(candidate.step.acknowledged_at, now)
     return objectives_status(judgement.verdicts, candidate.plan.steps[candidate.step.index].name, clock)
 

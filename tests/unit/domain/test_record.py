@@ -173,10 +173,13 @@ def test_without_a_judgement_or_a_step_nothing_was_found() -> None:
     assert found_by(None, REFUSED, NOW) == ()
 
 
-def test_the_figures_that_a_step_passed_by_are_found_in_the_status_when_they_were_not_recorded() -> None:
+def test_figures_that_something_was_decided_by_are_found_in_the_status_if_they_were_not_recorded() -> (
+    None
+):
     stored = (ObjectiveStatus(name="a", verdict=ObjectiveVerdict.PASS, reason="Sufficient", step="canary-5"),)
     passed = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(1, NOW, NOW, passed_at=LATER)))
     assert found_by(None, passed, NOW, stored) == stored
+    assert found_by(None, ROLLING_BACK, NOW, stored) == stored
     # Of a step that is under way they may be an earlier attempt's.
     assert found_by(None, STEPPING, NOW, stored) == ()
 
