@@ -173,9 +173,7 @@ def test_without_a_judgement_or_a_step_nothing_was_found() -> None:
     assert found_by(None, REFUSED, NOW) == ()
 
 
-def test_figures_that_something_was_decided_by_are_found_in_the_status_if_they_were_not_recorded() -> (
-    None
-):
+def test_figures_that_something_was_decided_by_are_found_in_the_status_if_not_recorded() -> None:
     stored = (ObjectiveStatus(name="a", verdict=ObjectiveVerdict.PASS, reason="Sufficient", step="canary-5"),)
     passed = replace(STEPPING, candidate=replace(AT_CANARY, step=StepState(1, NOW, NOW, passed_at=LATER)))
     assert found_by(None, passed, NOW, stored) == stored
