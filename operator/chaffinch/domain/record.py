@@ -173,9 +173,9 @@ def found_by(
         judgement: Of this pass; None if it judges nothing.
         state: What the pass started from.
         now: The time.
-        stored: The figures in the status. Of a step that has passed, or at which the attempt was decided, they
-            are those by which it was, which a process that died between the status and the record did not
-            get to record.
+        stored: The figures in the status. Of a step that has passed, or at which the attempt was decided,
+            they are those by which it was, which a process that died between the status and the record
+            did not get to record.
     """
     candidate = state.candidate
     if candidate is None or candidate.step is None:
