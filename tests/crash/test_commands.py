@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from crash.playground import NAME, Playground
@@ -155,6 +155,9 @@ def aborted_and_tried_again(desk: Desk, alice: Approver) -> None:
     rollout = desk.until_attempt_ends(3)
     assert says(rollout, "Promoted") == ("False", "Aborted")
     assert not rollout["status"].get("failedRevisions")
+    # Ages are told in seconds: a command made in that of the decision counts as one that asked for it.
+    decided = datetime.fromisoformat(rollout["status"]["lastAttempt"]["decidedAt"])
+    eventually(lambda: datetime.now(UTC) >= decided + timedelta(seconds=1), 5, "the next second", 0.1)
     # An answer from an idle rollout shows that it has been looked at since, and was not tried again.
     assert alice.says("Abort", revision) == ("Refused", "NothingToDo")
     assert desk.playground.rollout(desk.kubectl.namespace)["status"]["attempts"] == 3
