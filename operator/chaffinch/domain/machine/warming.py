@@ -97,8 +97,7 @@ def _ended(situation: Situation, candidate: Candidate) -> Candidate:
 
 def _begun(situation: Situation, candidate: Candidate) -> Candidate:
     """Begin a warm-up of the Ready pods that are cold, unless one runs or has to be waited with."""
-    ready = _ready(situation)
-    cold = tuple(pod for pod in ready if pod not in candidate.warmed)
+    cold = tuple(pod for pod in _ready(situation) if pod not in candidate.warmed)
     failures = _failures(situation, candidate)
     if failures is None or not cold or _waits_for_others(situation, cold):
         return candidate
