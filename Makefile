@@ -56,14 +56,17 @@ test: root lint ## Lint, then every test on a real cluster (25 minutes with warm
 	$(call side_by_side,and not full)
 
 .PHONY: test-full
-test-full: root lint ## Everything that `make test` runs, and the long sweeps
-	$(call side_by_side,)
+test-full: root lint ## Everything that `make test` runs, the long sweeps, and what needs a machine that does nothing else
+	$(call in_cluster,$(MAKE) --no-print-directory side-by-side-and-alone)
 
 .PHONY: test-unit
 test-unit: setup ## The tests that need neither a cluster nor its programs (3 minutes)
 	$(PY) -m pytest -m "not full" tests/unit tests/scenarios
 
-.PHONY: on-the-cluster beside-it
+.PHONY: side-by-side-and-alone on-the-cluster beside-it
+side-by-side-and-alone:
+	@status=0; $(MAKE) --no-print-directory --keep-going --jobs=2 on-the-cluster beside-it 'AND=and not alone' || status=$$?; \
+	  $(PY) -m pytest --durations=20 -m alone || status=$$?; exit $$status
 on-the-cluster:
 	$(PY) -m pytest --durations=20 -m "cluster $(AND)"
 beside-it:

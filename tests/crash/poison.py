@@ -16,6 +16,7 @@ from chaffinch.api.v1alpha1.parse import parse_rollout
 from chaffinch.domain.manifests.common import ENGINE
 from chaffinch.domain.names import ROLLOUT_LABEL, RolloutIdentity, child_labels, owner_reference
 from chaffinch.domain.revision import revision_of
+from chaffinch.routing.envoy import COMPONENT as ROUTER
 from crash.crowd import Holds, apply, says, scripted, status_of
 from crash.playground import Object, Playground, path_of
 from crash.rollouts import OBJECTIVES
@@ -116,6 +117,18 @@ class Poisoner:
     def _garble_the_plan(self, name: str) -> None:
         if status_of(self._rollout(name)).get("rollout"):
             self.playground.api.merge(f"{self._path(name)}/status", {"status": {"rollout": {"plan": "{"}}})
+
+    def stand_in(self, name: str) -> None:
+        """Make what :meth:`look` writes to, where no operator does: a rollout and its pods."""
+        apply(self.playground, version(self.namespace, name, 1))
+        for number, component in enumerate((ENGINE, ENGINE, ROUTER, ROUTER)):
+            pod = {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": f"{name}-{number}", "labels": child_labels(name, component)},
+                "spec": {"containers": [{"name": "none", "image": "localhost/engine:1"}]},
+            }
+            self.playground.api.create(f"/api/v1/namespaces/{self.namespace}/pods", pod)
 
     def _write_much(self, name: str) -> None:
         text = json.dumps(self.looks) * _ANNOTATION_BYTES

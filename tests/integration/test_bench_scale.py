@@ -16,7 +16,7 @@ from localcluster.kubectl import Kubectl
 from localcluster.settings import REPOSITORY
 from stage.install import uninstall
 
-pytestmark = [pytest.mark.cluster, pytest.mark.full]
+pytestmark = [pytest.mark.cluster, pytest.mark.full, pytest.mark.alone]
 
 SIZE = {"rollouts": 20, "active": 4, "active-seconds": 20, "idle-seconds": 30}
 AT_REST = f"writes but of the Lease in {SIZE['idle-seconds']} s, {SIZE['rollouts']} idle"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,9 +17,11 @@ from chaffinch.domain.names import COMPONENT_LABEL, REVISION_LABEL, ROLLOUT_LABE
 from kwokstage.api import Api
 from kwokstage.evidence import Script, query_app
 from kwokstage.workers import plan_in, record_of
+from localcluster.settings import PRETENDED_SUBNET
 
 _PODS = f"/api/v1/pods?labelSelector={ROLLOUT_LABEL},{COMPONENT_LABEL}+in+(router,probe)"
 _PAUSE_SECONDS = 0.5
+_PRETENDED = ipaddress.ip_network(PRETENDED_SUBNET)
 
 Pod = Mapping[str, Any]
 
@@ -50,12 +53,15 @@ class Stage:
         self._tasks.add(asyncio.create_task(self._watch()))
 
     async def stop(self) -> None:
-        """Answer no more."""
+        """Answer no more; fails with what ended the watch, should it have ended by itself."""
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        ends = await asyncio.gather(*self._tasks, return_exceptions=True)
         for runner in (self._prometheus, self._in_pods):
             await runner.cleanup()
+        for end in ends:
+            if isinstance(end, Exception):  # a cancellation is none
+                raise end
 
     def _app(self) -> web.Application:
         app = web.Application()
@@ -73,7 +79,7 @@ class Stage:
 
     async def _saw(self, what: str, pod: Pod) -> None:
         address = str(pod.get("status", {}).get("podIP") or "")
-        if what not in {"ADDED", "MODIFIED", "DELETED"} or not address:
+        if what not in {"ADDED", "MODIFIED", "DELETED"} or not _is_pretended(address):
             return
         known = self._pods.get(address)
         if what == "DELETED":
@@ -130,3 +136,8 @@ class Stage:
         ended = asyncio.create_task(self._api.merge(path, {"status": {"phase": phase}}))
         self._tasks.add(ended)
         ended.add_done_callback(self._tasks.discard)
+
+
+def _is_pretended(address: str) -> bool:
+    """Say whether nobody else answers at an address: pods of the real node have their own containers."""
+    return bool(address) and ipaddress.ip_address(address) in _PRETENDED

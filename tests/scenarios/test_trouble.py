@@ -6,9 +6,9 @@ from datetime import datetime
 import pytest
 
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
-from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.domain.evidence import Problem
 from chaffinch.domain.revision import revision_of
+from chaffinch.domain.wording import moment
 from scenarios.ends import assert_quiet, at_step, healthy, rolled_back, rolling_out, serving_v1
 from scenarios.engines import Behaviour
 from scenarios.operator_under_test import Operator
@@ -38,7 +38,7 @@ def test_a_hold_says_what_is_missing_and_until_when() -> None:
     assert "EvidenceUnavailable: the source of evidence is in trouble" in operator.message("Reconciling")
     assert operator.state.hold is not None
     assert operator.state.hold.deadline is not None
-    assert f"Waits until {format_time(operator.state.hold.deadline)}" in operator.message("Reconciling")
+    assert f"Waits until {moment(operator.state.hold.deadline)}" in operator.message("Reconciling")
 
 
 def clock_of(operator: Operator) -> datetime:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT, ApprovalStep
 from chaffinch.domain.observation import Observation
 from chaffinch.domain.state import Candidate, PodStorm, RolloutState, RouterEdits
@@ -105,4 +104,4 @@ def storm_of_pods(storm: PodStorm) -> str:
 
 def until(at: datetime | None) -> str:
     """Say when waiting ends, if it does."""
-    return f"Waits until {format_time(at)}" if at is not None else ""
+    return f"Waits until {moment(at)}" if at is not None else ""

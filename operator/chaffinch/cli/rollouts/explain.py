@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.command_line import command_line, with_names
-from chaffinch.api.v1alpha1.common import Condition, ConditionStatus, format_time
+from chaffinch.api.v1alpha1.common import Condition, ConditionStatus
 from chaffinch.api.v1alpha1.reasons import ConditionType, Reason
 from chaffinch.api.v1alpha1.remedies import remedy_of
 from chaffinch.api.v1alpha1.step_status import ObjectiveVerdict
 from chaffinch.cli.rollouts.snapshot import Snapshot
-from chaffinch.cli.tables import leaves_limit_open
+from chaffinch.cli.tables import leaves_limit_open, to_the_second
 
 _REASONS = {str(reason): reason for reason in Reason}
 _IN_ATTEMPT = {RolloutStage.DEPLOYING, RolloutStage.STEPPING}
@@ -51,8 +51,8 @@ def _now(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         yield "now", headline.message
     hold = snapshot.status.rollout.hold if snapshot.status.rollout else None
     if hold is not None and hold.message:
-        end = f"; it is waited until {format_time(hold.deadline)}" if hold.deadline else ""
-        yield "missing", f"{hold.message} (since {format_time(hold.since)}{end})."
+        end = f"; it is waited until {to_the_second(hold.deadline)}" if hold.deadline else ""
+        yield "missing", f"{hold.message} (since {to_the_second(hold.since)}{end})."
 
 
 def _objectives(snapshot: Snapshot) -> Iterator[str]:

@@ -8,7 +8,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from chaffinch.api.v1alpha1.attempt_status import DecisionStatus
-from chaffinch.api.v1alpha1.common import format_time
 from chaffinch.api.v1alpha1.status import TrafficStatus
 from chaffinch.api.v1alpha1.step_status import (
     HoldStatus,
@@ -18,7 +17,7 @@ from chaffinch.api.v1alpha1.step_status import (
     StepStatus,
 )
 from chaffinch.cli.rollouts.snapshot import Arm, PodFact, Snapshot
-from chaffinch.cli.tables import counts, limit_of
+from chaffinch.cli.tables import counts, limit_of, to_the_second
 from chaffinch.domain.wording import percent
 
 PHASE_STYLES = {"Healthy": "green", "Progressing": "blue", "Paused": "yellow", "Degraded": "red"}
@@ -57,7 +56,7 @@ def objectives(figures: tuple[ObjectiveStatus, ...]) -> Table:
     for each in figures:
         verdict = Text(f"{each.verdict} {each.reason}", style=_VERDICT_STYLES[each.verdict])
         shown = (each.value, each.control, each.ratio, each.interval, limit_of(each), counts(each), each.step)
-        next_look = (format_time(each.eta) if each.eta else "",) if foreseen else ()
+        next_look = (to_the_second(each.eta),) if foreseen else ()
         table.add_row(each.name, verdict, *(value or "" for value in shown), *next_look)
     return table
 
@@ -116,9 +115,9 @@ def _step(step: StepStatus) -> Text:
     if step.require is not None:
         text.append(f"  require {step.require}")
     if step.passed_at is not None:
-        text.append(f"  passed {format_time(step.passed_at)}", "green")
+        text.append(f"  passed {to_the_second(step.passed_at)}", "green")
     elif step.earliest_end is not None:
-        text.append(f"  not before {format_time(step.earliest_end)}")
+        text.append(f"  not before {to_the_second(step.earliest_end)}")
     return text
 
 
@@ -134,15 +133,15 @@ def _weight(traffic: TrafficStatus) -> Text:
 
 
 def _hold(hold: HoldStatus) -> Text:
-    end = f", until {format_time(hold.deadline)}" if hold.deadline else ""
-    return Text(f"holding since {format_time(hold.since)}{end}: {hold.reason}", "yellow")
+    end = f", until {to_the_second(hold.deadline)}" if hold.deadline else ""
+    return Text(f"holding since {to_the_second(hold.since)}{end}: {hold.reason}", "yellow")
 
 
 def _paused(paused: PauseStatus) -> Text:
     by = f" by {paused.by}" if paused.by else ""
-    return Text(f"paused since {format_time(paused.since)}{by}: {paused.cause}", "yellow")
+    return Text(f"paused since {to_the_second(paused.since)}{by}: {paused.cause}", "yellow")
 
 
 def _decision(decision: DecisionStatus) -> Text:
     by = f" by RolloutCommand {decision.command}" if decision.command else ""
-    return Text(f"decided {decision.kind} at {format_time(decision.at)}{by}: {decision.cause}")
+    return Text(f"decided {decision.kind} at {to_the_second(decision.at)}{by}: {decision.cause}")
