@@ -30,12 +30,18 @@ def _no_fault(verb: str, key: Key) -> None:
 
 
 class FakeCluster:
-    """Implements the port; ``fault`` may make any request fail, ``delay`` makes each take time."""
+    """Implements the port; ``delay`` makes each request take time.
+
+    Attributes:
+        fault: May make any request fail before anything has come of it.
+        lost: May lose the answer to a write that was done.
+    """
 
     def __init__(self) -> None:
         self.objects: dict[Key, dict[str, Any]] = {}
         self.requests: list[tuple[str, Key]] = []
         self.fault: Fault = _no_fault
+        self.lost: Fault = _no_fault
         self.delay = 0.0
         self._numbers = itertools.count(1)
 
@@ -87,14 +93,14 @@ class FakeCluster:
         await self._request("apply", key)
         merged = _merged(self.objects.get(key, {}), manifest)
         assert isinstance(merged, Mapping)
-        return self.put(merged)
+        return self._answered("apply", key, merged)
 
     async def create(self, manifest: Manifest) -> Manifest:
         key = _key(manifest)
         await self._request("create", key)
         if key in self.objects:
             raise ConflictError("it exists")
-        return self.put(manifest)
+        return self._answered("create", key, manifest)
 
     async def replace(self, manifest: Manifest) -> Manifest:
         key = _key(manifest)
@@ -104,7 +110,7 @@ class FakeCluster:
             raise NotFoundError("it does not exist")
         if manifest["metadata"].get("resourceVersion") != live["metadata"]["resourceVersion"]:
             raise ConflictError("somebody else wrote it in between")
-        return self.put(manifest)
+        return self._answered("update", key, manifest)
 
     async def patch_status(
         self, kind: Kind, namespace: str, name: str, patch: Sequence[PatchOperation]
@@ -116,13 +122,21 @@ class FakeCluster:
         changed = copy.deepcopy(self.objects[key])
         for operation in patch:
             _operate(changed, operation)
-        return self.put(changed)
+        return self._answered("patch", key, changed)
 
     async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         key = (kind.kind, namespace, name)
         await self._request("delete", key)
         if key in self.objects and self.objects[key]["metadata"]["uid"] == uid:
             del self.objects[key]
+        if error := self.lost("delete", key):
+            raise error
+
+    def _answered(self, verb: str, key: Key, manifest: Manifest) -> Manifest:
+        made = self.put(manifest)
+        if error := self.lost(verb, key):
+            raise error
+        return made
 
     async def _request(self, verb: str, key: Key) -> None:
         self.requests.append((verb, key))

@@ -89,7 +89,7 @@ def end_of(operator: Operator) -> tuple[object, ...]:
         state.stage,
         state.attempts,
         state.failed,
-        last and (last.revision, last.outcome, last.cause),
+        last and (last.revision, last.outcome, last.cause, last.message),
         state.candidate and state.candidate.paused and state.candidate.paused.cause,
         operator.world.route.intent.weight_of(revision_of(SPEC)),
         dict(operator.world.replicas),

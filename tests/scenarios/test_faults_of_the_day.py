@@ -15,6 +15,19 @@ from scenarios.specs import V1, V2, rollout_spec
 V1_REVISION, V2_REVISION = (revision_of(rollout_spec(image)) for image in (V1, V2))
 TURNED_AWAY = Behaviour(turned_away="UnexpectedAdmissionError")
 MOST_PODS = 20
+FAULTS = pytest.mark.parametrize(
+    ("behaviour", "cause", "within"),
+    [
+        (Behaviour(starts_in=5, dies_after=3, exit_code=3), "CrashLoop", 60),
+        (Behaviour(starts_in=5, dies_after=3, killed=True), "OutOfMemory", 60),
+        (Behaviour(pulls=False), "ImagePull", 60),
+        (Behaviour(fits=False), "Unschedulable", 310),
+        (Behaviour(refused=CreationRefusal.QUOTA), "QuotaExceeded", 310),
+        (Behaviour(refused=CreationRefusal.ADMISSION), "AdmissionDenied", 310),
+        (Behaviour(starts_in=10_000), "ProgressDeadlineExceeded", 310),
+        (TURNED_AWAY, "Unschedulable", 15),
+    ],
+)
 
 
 def pods_made(operator: Operator, revision: str) -> int:
@@ -34,19 +47,7 @@ def run_watching_stable(operator: Operator, seconds: int) -> Operator:
     return operator.run(3)
 
 
-@pytest.mark.parametrize(
-    ("behaviour", "cause", "within"),
-    [
-        (Behaviour(starts_in=5, dies_after=3, exit_code=3), "CrashLoop", 60),
-        (Behaviour(starts_in=5, dies_after=3, killed=True), "OutOfMemory", 60),
-        (Behaviour(pulls=False), "ImagePull", 60),
-        (Behaviour(fits=False), "Unschedulable", 310),
-        (Behaviour(refused=CreationRefusal.QUOTA), "QuotaExceeded", 310),
-        (Behaviour(refused=CreationRefusal.ADMISSION), "AdmissionDenied", 310),
-        (Behaviour(starts_in=10_000), "ProgressDeadlineExceeded", 310),
-        (TURNED_AWAY, "Unschedulable", 15),
-    ],
-)
+@FAULTS
 def test_a_revision_that_cannot_run_costs_stable_nothing_and_says_why(
     behaviour: Behaviour, cause: str, within: int
 ) -> None:
@@ -55,6 +56,29 @@ def test_a_revision_that_cannot_run_costs_stable_nothing_and_says_why(
     assert operator.condition("Stalled") == ("True", "RolledBack")
     assert operator.condition("Available") == ("True", "StableServing")
     assert operator.world.replicas == {V1_REVISION: 4, V2_REVISION: 0}
+
+
+@FAULTS
+def test_a_crash_between_route_and_status_keeps_nobody_from_being_told_why(
+    behaviour: Behaviour, cause: str, within: int
+) -> None:
+    def decided(operator: Operator) -> bool:
+        return operator.world.route is not None and operator.world.route.intent.decision is not None
+
+    undisturbed = rolling_out(behaviour).run(within, until=decided)
+    after_the_route = undisturbed.writes - undisturbed.log[::-1].index("route") + 1
+    want = undisturbed.run(30, until=rolled_back).state.last_attempt
+    assert want is not None
+    assert want.cause == cause
+
+    crashed = rolling_out(behaviour)
+    crashed.crash_before = after_the_route
+    crashed.run(within, until=decided)
+    assert crashed.crash_before is None
+    assert crashed.state.stage is RolloutStage.DEPLOYING
+    last = crashed.run(30, until=rolled_back).state.last_attempt
+    assert last is not None
+    assert (last.cause, last.message) == (want.cause, want.message)
 
 
 def test_a_revision_without_room_waits_twice_as_long_before_each_further_attempt() -> None:

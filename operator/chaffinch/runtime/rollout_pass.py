@@ -116,6 +116,7 @@ class RolloutPass:
         self._recording = Recording(world.cluster, world.metrics, world.timing.objectives)
         self._logbook = Logbook()
         self._refusal: WriteRefusal | None = None
+        self._untold: RolloutState | None = None
 
     async def run(self, subject: Subject) -> Outcome:
         """Do one pass.
@@ -293,13 +294,23 @@ class RolloutPass:
             await write_route(self._world.cluster, work.seen.rollout, self._world.term.epoch, order)
 
     async def _record(self, work: _Work) -> None:
-        question, answer = work.question, work.answer
-        await self._statuses.record(work.body, question.previous, answer.status, question.now)
-        await self._replies.give(work.gathered.commands, answer.next.state.last_command)
+        question, after = work.question, work.answer.next.state
+        # A status whose write failed may have been stored for all that: the next pass begins with it then,
+        # and would find no transition to tell of.
+        before = self._untold = self._untold or question.state
+        await self._statuses.record(work.body, question.previous, work.answer.status, question.now)
+        await self._replies.give(work.gathered.commands, after.last_command)
         await self._keep_records(work)
-        self._logbook.moved(work.seen.rollout, question.state, answer.next.state)
-        self._count(work.seen.rollout, question.state, answer.next.state)
-        for event in events_of(question.state, answer.next.state):
+        self._untold = None
+        for move in (before, question.state), (question.state, after):
+            await self._tell(work, *move)
+
+    async def _tell(self, work: _Work, before: RolloutState, after: RolloutState) -> None:
+        rollout, last = work.seen.rollout, after.last_attempt
+        self._logbook.moved(rollout, before, after)
+        if last is not None and last != before.last_attempt:
+            self._world.metrics.rollouts.ended(rollout.namespace, rollout.name, last.outcome, last.cause)
+        for event in events_of(before, after):
             await self._world.recorder.record(work.body, _note(event))
 
     async def _keep_records(self, work: _Work) -> None:
@@ -322,11 +333,6 @@ class RolloutPass:
         figures = RolloutFigures(work.answer.status, work.question.now, objectives, work.seen.evidence)
         rollout = work.seen.rollout
         self._world.metrics.rollouts.publish(rollout.namespace, rollout.name, figures)
-
-    def _count(self, rollout: RolloutIdentity, before: RolloutState, after: RolloutState) -> None:
-        last = after.last_attempt
-        if last is not None and last != before.last_attempt:
-            self._world.metrics.rollouts.ended(rollout.namespace, rollout.name, last.outcome, last.cause)
 
 
 def _parsed(body: Manifest) -> InferenceRolloutSpec | InvalidSpec:

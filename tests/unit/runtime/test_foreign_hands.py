@@ -20,6 +20,7 @@ from chaffinch.ports.cluster import (
 from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.loop import GONE
 from fakes.cluster import Key
+from fakes.commands import answer_to, command
 from fakes.virtual_time import LoopClock, run
 from fakes.workers import load_probe
 from fakes.world import NAME, NAMESPACE, Shop, rollout
@@ -29,13 +30,7 @@ from unit.runtime.shops import V2, at_canary, healthy, until
 def test_a_name_that_is_taken_stalls_and_nothing_is_touched() -> None:
     async def story() -> None:
         shop = Shop()
-        foreign = {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"namespace": NAMESPACE, "name": NAME},
-            "spec": {"ports": [{"port": 1}]},
-        }
-        before = shop.cluster.put(foreign)
+        before = take_the_service(shop)
         shop.apply(rollout())
         await shop.run_pass()
         await asyncio.sleep(60)
@@ -45,6 +40,109 @@ def test_a_name_that_is_taken_stalls_and_nothing_is_touched() -> None:
         assert shop.cluster.read(Kinds.SERVICE, NAMESPACE, NAME) == before
         del shop.cluster.objects["Service", NAMESPACE, NAME]
         await until(shop, lambda: shop.status["phase"] == "Healthy")
+
+    run(story())
+
+
+def take_the_service(shop: Shop) -> dict[str, Any]:
+    """Put a Service of somebody else in the place of the router's."""
+    foreign = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"namespace": NAMESPACE, "name": NAME},
+        "spec": {"ports": [{"port": 1}]},
+    }
+    shop.cluster.objects.pop(("Service", NAMESPACE, NAME), None)
+    return shop.cluster.put(foreign)
+
+
+def ask(shop: Shop, name: str, action: str) -> None:
+    """Create a command about the candidate, else about stable."""
+    revision = shop.status.get("candidate", shop.status.get("stable", {})).get("revision", "0a1b2c3d")
+    shop.cluster.put(command(name, action, revision=revision, created=LoopClock().now()))
+
+
+def test_while_a_name_is_taken_commands_are_refused_but_an_abort_that_needs_the_route_alone() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        stable = shop.status["stable"]["revision"]
+        take_the_service(shop)
+        await asyncio.sleep(300)  # by then it has to be looked at again
+        await shop.run_pass()
+        assert shop.condition("Stalled") == ("True", "NameTaken")
+        for name, action, want in (
+            ("wait", "Pause", ("Refused", "Stalled")),
+            ("go", "Promote", ("Refused", "Stalled")),
+            ("on", "Resume", ("Refused", "NothingToDo")),
+        ):
+            ask(shop, name, action)
+            await shop.run_pass()
+            assert answer_to(shop.cluster, name) == want
+        assert shop.weights[stable] == 8000
+        told = shop.cluster.read(Kinds.COMMAND, NAMESPACE, "wait")["status"]["message"]
+        assert told == "The rollout stands still (NameTaken). See to that, then create another command."
+        ask(shop, "stop", "Abort")
+        await shop.run_pass()
+        assert answer_to(shop.cluster, "stop") == ("Accepted", "Done")
+        assert shop.weights == {stable: 10_000}
+        assert shop.status["lastCommand"]["name"] == "stop"
+
+    run(story())
+
+
+def test_what_was_asked_for_while_a_name_was_taken_is_not_done_once_it_is_free() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        take_the_service(shop)
+        ask(shop, "go", "Promote")
+        await asyncio.sleep(300)
+        await shop.run_pass()
+        del shop.cluster.objects["Service", NAMESPACE, NAME]
+        for _ in range(5):
+            await shop.run_pass()
+        assert shop.condition("Stalled")[0] == "False"
+        assert shop.status["rollout"]["stage"] == "Stepping"
+        assert "paused" not in shop.status["rollout"]
+
+    run(story())
+
+
+def test_looks_at_evidence_are_remembered_while_a_name_is_taken() -> None:
+    async def story() -> None:
+        shop = await at_canary()
+        take_the_service(shop)
+        await asyncio.sleep(300)
+        await shop.run_pass()
+        assert shop.condition("Stalled") == ("True", "NameTaken")
+        before = shop.status["rollout"]["step"].get("judge")
+        shop.evidence.answer = None
+        await asyncio.sleep(60)
+        await shop.run_pass()
+        assert shop.status["rollout"]["step"]["judge"] != before
+        assert "passedAt" not in shop.status["rollout"]["step"]
+
+    run(story())
+
+
+@pytest.mark.parametrize("action", ["Abort", "Promote", "Retry"])
+def test_commands_are_refused_while_nobody_knows_who_is_stable(action: str) -> None:
+    async def story() -> None:
+        shop = await healthy()
+        route = shop.cluster.objects.pop(("ConfigMap", NAMESPACE, f"{NAME}-router"))
+        kept = shop.body["status"]
+        shop.cluster.put({**shop.body, "status": {}})
+        await shop.run_pass()
+        assert shop.condition("Stalled") == ("True", "StatusLost")
+        ask(shop, "do", action)
+        await shop.run_pass()
+        assert answer_to(shop.cluster, "do") == ("Refused", "Stalled")
+        sent = shop.cluster.writes()
+        await shop.run_pass()
+        assert shop.cluster.writes() == sent
+        shop.cluster.put(route)
+        await until(shop, lambda: shop.status["phase"] == "Healthy")
+        assert shop.status["stable"]["revision"] == kept["stable"]["revision"]
+        assert shop.status["attempts"] == kept["attempts"]
 
     run(story())
 

@@ -19,7 +19,8 @@ from chaffinch.ports.cluster import (
 from fakes.cluster import Key
 from fakes.virtual_time import run
 from fakes.world import Shop, rollout
-from unit.runtime.shops import at_canary, healthy, keep_passing, until
+from unit.runtime.scrape import series_of
+from unit.runtime.shops import V2, at_canary, healthy, keep_passing, until
 
 
 def _all_reads_fail(verb: str, key: Key) -> BaseException | None:
@@ -142,3 +143,61 @@ def test_a_rollback_does_not_wait_for_a_look_at_anything_else() -> None:
         assert 2000 not in shop.weights.values()
 
     run(story())
+
+
+SHORT: dict[str, Any] = {
+    "objectives": [{"name": "ttft", "metric": "ttft", "quantile": "p95", "max": "300ms"}],
+    "strategy": {
+        "steps": [
+            {"name": "canary-50", "canary": {"weight": 50, "for": "10s"}},
+            {"name": "bake", "bake": {"for": "10s"}},
+        ]
+    },
+}
+
+
+class LosesOne:
+    """Loses the answer to one write, and counts them."""
+
+    def __init__(self, which: int | None) -> None:
+        self.writes = 0
+        self._which = which
+
+    def __call__(self, verb: str, key: Key) -> BaseException | None:
+        self.writes += 1
+        return UnavailableError(f"no answer to {verb} {key}") if self.writes == self._which else None
+
+
+def _what_came_of(which: int | None, factor: float) -> tuple[int, dict[str, object]]:
+    """Roll a version out; return how many writes that took, and all that people can see of it."""
+    found: dict[str, object] = {}
+    loses = LosesOne(which)
+
+    async def story() -> None:
+        shop = await healthy()
+        shop.evidence.factor = factor
+        shop.recorder.notes.clear()
+        shop.cluster.lost = loses
+        shop.apply(rollout(**SHORT, **V2))
+        await until(shop, lambda: shop.status.get("lastAttempt", {}).get("attempt") == 2)
+        ended = asyncio.get_running_loop().time()
+        await until(shop, lambda: asyncio.get_running_loop().time() > ended + 60)
+        last = shop.status["lastAttempt"]
+        found.update(
+            end=(shop.status["phase"], last["outcome"], last["cause"], shop.status["attempts"]),
+            weights=shop.weights,
+            revisions=shop.revisions,
+            notes=[(note.severity, note.reason, note.action) for note in shop.recorder.notes],
+            counted=series_of(shop.metrics.registry, "chaffinch_rollout_attempts_total", "outcome", "cause"),
+        )
+
+    run(story())
+    return loses.writes, found
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.6], ids=["promoted", "rolled back"])
+def test_a_write_whose_answer_is_lost_changes_neither_the_end_nor_what_is_told(factor: float) -> None:
+    writes, want = _what_came_of(None, factor)
+    assert writes > 10
+    for which in range(1, writes + 1):
+        assert _what_came_of(which, factor)[1] == want, f"no answer to write {which}"

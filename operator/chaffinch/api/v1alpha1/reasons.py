@@ -151,3 +151,4 @@ class CommandReason(_Explained):
     PAUSED = "Paused", "The rollout is paused; it has to be resumed first."
     INVALID = "Invalid", "The command breaks a rule of its fields."
     INVALID_SPEC = "InvalidSpec", "The rollout's spec breaks a rule, so nothing can be done with it yet."
+    STALLED = "Stalled", "The rollout stands still before a person has helped; its conditions say why."

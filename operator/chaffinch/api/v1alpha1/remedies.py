@@ -71,7 +71,7 @@ REMEDIES: Mapping[Reason, str] = {
         "the rollout and create it anew."
     ),
     Reason.NAME_TAKEN: (
-        "Delete or rename the object that the message names, or rename the rollout. Nothing was written."
+        "Delete or rename the object that the message names, or rename the rollout. It was not touched."
     ),
     Reason.ROUTE_FIGHT: (
         "Stop whoever writes the object that the message names: a GitOps tool that has it in its "
@@ -215,6 +215,7 @@ COMMAND_REMEDIES: Mapping[CommandReason, str] = {
     CommandReason.PAUSED: f"`{command_line('resume')}`, then approve again.",
     CommandReason.INVALID: "Mend the field that the message names, and create the command anew.",
     CommandReason.INVALID_SPEC: f"Mend the spec (`{command_line('explain')}`), then command again.",
+    CommandReason.STALLED: f"Do what `{command_line('explain')}` says, then command again.",
 }
 """What to do about the answer to a command."""
 

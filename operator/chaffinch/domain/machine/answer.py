@@ -37,6 +37,11 @@ def who(command: Command) -> str:
     return f"by {command.by}" if command.by else "by a person"
 
 
+def aborted(command: Command) -> str:
+    """Say why an attempt is over that a person has ended."""
+    return f"aborted {who(command)}"
+
+
 def misdirected(situation: Situation, command: Command) -> Answer | None:
     """Refuse a command that is about something else than the revision that is being tried."""
     candidate = situation.state.candidate

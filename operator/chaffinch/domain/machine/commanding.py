@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
-from chaffinch.api.v1alpha1.reasons import CommandReason
+from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.domain.commands import AnsweredCommand, Command
 from chaffinch.domain.machine import obeying, retrying
 from chaffinch.domain.machine.answer import Answer
@@ -39,8 +39,10 @@ def with_command(situation: Situation, found: Next) -> Next:
         found: What the stage's checks have made of it.
     """
     command = _unanswered(situation)
-    if command is None or not found.act or _comes_first(situation, found):
+    if command is None or (situation.state.is_empty and found.act) or _comes_first(situation, found):
         return found
+    if not found.act:
+        return _refused(situation, found, command)
     answer = _ACTIONS[command.action](situation, command)
     following = answer.following or found
     answered = _answered(situation, command, answer)
@@ -50,9 +52,27 @@ def with_command(situation: Situation, found: Next) -> Next:
 def _unanswered(situation: Situation) -> Command | None:
     """Return the oldest command, unless it has its answer and only has not been told it."""
     commands, last = situation.seen.commands, situation.state.last_command
-    if not commands or situation.state.is_empty or (last is not None and last.uid == commands[0].uid):
+    if not commands or (last is not None and last.uid == commands[0].uid):
         return None
     return commands[0]
+
+
+def _refused(situation: Situation, found: Next, command: Command) -> Next:
+    """Answer a command while nothing may be written before a person has helped: it must not wait for that.
+
+    What takes nothing but a route is not kept waiting: a pass that comes to it looks at no other object.
+    """
+    reason = found.state.hold.reason if situation.state.is_empty and found.state.hold else Reason.NAME_TAKEN
+    message = f"The rollout stands still ({reason}). See to that, then create another command"
+    answer = Answer(CommandReason.STALLED, message)
+    if not situation.state.is_empty:
+        moving = _ACTIONS[command.action](situation, command)
+        if moving.following is None:
+            answer = moving
+        elif moving.following.order is WriteOrder.ROUTE_FIRST:
+            return found
+    state = replace(found.state, last_command=_answered(situation, command, answer))
+    return replace(found, state=state, requeue_after=situation.timing.active)
 
 
 def _comes_first(situation: Situation, found: Next) -> bool:

@@ -7,12 +7,13 @@ from dataclasses import replace
 from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.domain.capacity import first_step
-from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.ending import became_stable, rolling_back
 from chaffinch.domain.machine.failures import Failure, failure_at_deadline
 from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.machine.unrecorded import after_the_route
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.state import StepState
 
@@ -63,8 +64,7 @@ def its_pods_are_awaited(situation: Situation) -> Next | None:
     return situation.wait(replace(situation.state, hold=None))
 
 
-CHECKS = (
-    the_route_says_rolled_back,
+CHECKS = after_the_route(
     the_spec_has_moved_on,
     its_pods_cannot_work,
     somebody_fights_for_the_router,
@@ -104,13 +104,14 @@ def the_first_is_in_trouble(situation: Situation) -> Next | None:
 
 CHECKS_OF_FIRST = (
     it_serves_already,
-    the_route_says_rolled_back,
-    the_spec_has_moved_on,
-    somebody_fights_for_the_router,
-    the_first_is_warm,
-    the_first_is_in_trouble,
-    the_warm_up_has_failed,
-    its_pods_are_awaited,
+    *after_the_route(
+        the_spec_has_moved_on,
+        somebody_fights_for_the_router,
+        the_first_is_warm,
+        the_first_is_in_trouble,
+        the_warm_up_has_failed,
+        its_pods_are_awaited,
+    ),
 )
 """The checks of the very first deployment, when there is no stable revision."""
 

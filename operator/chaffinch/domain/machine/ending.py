@@ -28,23 +28,6 @@ def rolling_back(situation: Situation, cause: str, message: str, command: str | 
     return situation.at_once(rolled_back_by(situation, decision), WriteOrder.ROUTE_FIRST)
 
 
-def the_route_says_rolled_back(situation: Situation) -> Next | None:
-    """The route carries a decision against this attempt that the status missed by a crash.
-
-    The route does not tell the figures; the evidence, which is judged again, still does.
-    """
-    stored, candidate = situation.seen.router.route, situation.candidate
-    if stored is None or stored.intent.decision is None or stored.intent.attempt != candidate.attempt:
-        return None
-    written = stored.intent.decision
-    if written.kind is not DecisionKind.ROLLBACK:
-        return None
-    shown = missed_objective(situation) if written.cause == Reason.OBJECTIVE_FAILED else None
-    message = clip(shown or "decided before the operator restarted")
-    decision = Decision(written.kind, written.cause, written.at, message)
-    return situation.at_once(rolled_back_by(situation, decision))
-
-
 def missed_objective(situation: Situation) -> str | None:
     """Say which objective is missed, at which step and beside what; None if evidence proves none.
 

@@ -14,10 +14,13 @@ def a_read_has_failed(situation: Situation) -> Next | None:
 
 
 def a_name_is_taken(situation: Situation) -> Next | None:
-    """A child's name belongs to someone else. Nothing is written before a person has resolved it."""
+    """A child's name belongs to someone else. No object is written before a person has resolved it."""
     if not situation.seen.taken:
         return None
-    return Next(situation.state, act=False, requeue_after=situation.timing.stalled)
+    state = situation.state
+    if situation.judgement is not None:
+        state = situation.with_candidate(step=situation.step_as_judged)
+    return Next(state, act=False, requeue_after=situation.timing.stalled)
 
 
 CHECKS = (a_read_has_failed, a_name_is_taken)

@@ -8,7 +8,7 @@ from chaffinch.api.v1alpha1.attempt_status import RolloutStage
 from chaffinch.api.v1alpha1.reasons import CommandReason, Reason
 from chaffinch.api.v1alpha1.strategy import ApprovalStep
 from chaffinch.domain.commands import Command
-from chaffinch.domain.machine.answer import Answer, decided_already, done, misdirected, who
+from chaffinch.domain.machine.answer import Answer, aborted, decided_already, done, misdirected, who
 from chaffinch.domain.machine.ending import rolling_back
 from chaffinch.domain.machine.promoting import decided_to_promote, may_be_taken_back
 from chaffinch.domain.machine.situation import Situation
@@ -27,8 +27,9 @@ def abort(situation: Situation, command: Command) -> Answer:
         return _aborted_before(situation, command) or astray
     candidate, stable = situation.candidate, situation.state.stable
     if situation.rolls_back:
-        aborted = candidate.decision is not None and candidate.decision.cause == Reason.ABORTED
-        return done(f"{candidate.revision} is being rolled back") if aborted else decided_already(situation)
+        for_a_person = candidate.decision is not None and candidate.decision.cause == Reason.ABORTED
+        message = f"{candidate.revision} is being rolled back"
+        return done(message) if for_a_person else decided_already(situation)
     if stable is None:
         message = "It is the first revision. Change the spec, or delete the rollout"
         return Answer(CommandReason.NOTHING_TO_GO_BACK_TO, message)
@@ -39,7 +40,7 @@ def abort(situation: Situation, command: Command) -> Answer:
         return Answer(
             CommandReason.TOO_LATE, f"{decided_already(situation).message}. Change the spec instead"
         )
-    following = rolling_back(situation, Reason.ABORTED, f"aborted {who(command)}", command.name)
+    following = rolling_back(situation, Reason.ABORTED, aborted(command), command.name)
     return done(f"{candidate.revision} is being rolled back to {stable.revision}", following)
 
 

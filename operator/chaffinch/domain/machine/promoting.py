@@ -13,11 +13,12 @@ from datetime import timedelta
 from chaffinch.api.v1alpha1.attempt_status import DecisionKind, RolloutStage
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.strategy import FULL_WEIGHT
-from chaffinch.domain.machine.ending import became_stable, rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.ending import became_stable, rolling_back
 from chaffinch.domain.machine.failures import failure_at_deadline
 from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.situation import Situation
 from chaffinch.domain.machine.types import Next, WriteOrder
+from chaffinch.domain.machine.unrecorded import after_the_route
 from chaffinch.domain.machine.warming import the_warm_up_has_failed, warm_up_problem
 from chaffinch.domain.route import Decision
 from chaffinch.domain.state import RolloutState
@@ -102,8 +103,7 @@ def it_has_taken_over(situation: Situation) -> Next | None:
     return situation.at_once(became_stable(situation, decision.message if decision else ""))
 
 
-CHECKS = (
-    the_route_says_rolled_back,
+CHECKS = after_the_route(
     something_newer_is_asked_for,
     the_canary_is_lost,
     somebody_fights_for_the_router,

@@ -78,6 +78,12 @@ class Situation:
         return self.candidate.plan.steps[self.step_state.index]
 
     @property
+    def step_as_judged(self) -> StepState:
+        """The step with what the judge remembers by now: no look at evidence may be taken twice."""
+        step, judgement = self.step_state, self.judgement
+        return step if judgement is None else replace(step, judge=judgement.state)
+
+    @property
     def runs(self) -> tuple[ProbeSeen, ...]:
         """The runs of the step's load probe since a person had it run again; of another step none."""
         candidate, step, rollout = self.candidate, self.step_state, self.seen.rollout.name

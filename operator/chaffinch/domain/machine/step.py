@@ -62,7 +62,7 @@ def step(
     situation = Situation(spec, revision_of(spec), state, seen, judgement, now, timing or Timing())
     found = next((n for check in everywhere.CHECKS if (n := check(situation)) is not None), None)
     if found is not None:
-        return found
+        return found if seen.problems else with_command(situation, found)
     situation = replace(situation, state=replace(state, sequence=highest_sequence(state, seen)))
     situation = with_warm_pods(with_pod_storms(with_router_edits(situation)))
     following = with_next_try(with_command(situation, first(_checks(state), situation)), now)

@@ -16,13 +16,13 @@ from chaffinch.api.v1alpha1.rollout import OnFailure
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, ProbeStep
 from chaffinch.domain.capacity import weight_of_step
 from chaffinch.domain.machine.deploying import the_spec_has_moved_on
-from chaffinch.domain.machine.ending import missed_objective, rolling_back, the_route_says_rolled_back
+from chaffinch.domain.machine.ending import missed_objective, rolling_back
 from chaffinch.domain.machine.fighting import somebody_fights_for_the_router
 from chaffinch.domain.machine.judging import SHORTEST_MAX_WAIT, earliest_end, latest_end
 from chaffinch.domain.machine.probing import the_probe_has_no_result, the_probe_is_not_done
 from chaffinch.domain.machine.promoting import decided_to_promote
 from chaffinch.domain.machine.silence import no_router_answers
-from chaffinch.domain.machine.situation import CandidateChanges, Check, Situation
+from chaffinch.domain.machine.situation import CandidateChanges, Situation
 from chaffinch.domain.machine.strength import (
     begun_anew,
     its_pods_keep_crashing,
@@ -34,6 +34,7 @@ from chaffinch.domain.machine.strength import (
     the_canary_wavers,
 )
 from chaffinch.domain.machine.types import Next
+from chaffinch.domain.machine.unrecorded import after_the_route
 from chaffinch.domain.machine.warming import the_warm_up_has_failed
 from chaffinch.domain.state import Pause, RolloutState, StepState
 from chaffinch.domain.verdict import EvidenceReason, Outcome
@@ -66,7 +67,7 @@ def the_verdict_is_fail(situation: Situation) -> Next | None:
     if candidate.paused is not None and candidate.paused.cause == Reason.OBJECTIVE_FAILED:
         return None
     pause = Pause(situation.now, Reason.OBJECTIVE_FAILED, None, clip(message))
-    return situation.wait(_cleared(situation, paused=pause, step=_judged(situation)))
+    return situation.wait(_cleared(situation, paused=pause, step=situation.step_as_judged))
 
 
 def the_step_has_passed(situation: Situation) -> Next | None:
@@ -78,7 +79,7 @@ def the_step_has_passed(situation: Situation) -> Next | None:
     if index >= len(situation.candidate.plan.steps) and not situation.is_paused:
         return decided_to_promote(situation)
     if situation.is_paused or len(situation.serving) < situation.pods_needed(index):
-        waiting = situation.wait(_cleared(situation, step=_judged(situation)))
+        waiting = situation.wait(_cleared(situation, step=situation.step_as_judged))
         return the_warm_up_has_failed(situation) or waiting
     return situation.at_once(situation.with_candidate(step=StepState(index, situation.now), deadline=None))
 
@@ -116,7 +117,7 @@ def a_person_is_waited_for(situation: Situation) -> Next | None:
     """It is paused, or at an approval step: it is judged on, but no verdict makes it go on."""
     if not situation.is_paused and not isinstance(situation.step, ApprovalStep):
         return None
-    return situation.wait(_cleared(situation, step=_judged(situation)))
+    return situation.wait(_cleared(situation, step=situation.step_as_judged))
 
 
 def the_verdict_is_pass(situation: Situation) -> Next | None:
@@ -126,7 +127,7 @@ def the_verdict_is_pass(situation: Situation) -> Next | None:
         return None
     if situation.now < earliest_end(situation.step, step.acknowledged_at):
         return None
-    passed = replace(_judged(situation), passed_at=situation.now)
+    passed = replace(situation.step_as_judged, passed_at=situation.now)
     deadline = situation.after(situation.candidate.plan.strategy.progress_deadline_seconds)
     return situation.at_once(_cleared(situation, step=passed, deadline=deadline))
 
@@ -136,7 +137,7 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     judgement, step = situation.judgement, situation.step_state
     if judgement is None or step.acknowledged_at is None:
         return None
-    state = situation.with_candidate(step=_judged(situation))
+    state = situation.with_candidate(step=situation.step_as_judged)
     early = situation.now < earliest_end(situation.step, step.acknowledged_at)
     if early and judgement.reason not in HELD_AT_ONCE:
         return _measuring(situation, replace(state, hold=None), step.acknowledged_at)
@@ -146,8 +147,7 @@ def there_is_no_verdict(situation: Situation) -> Next | None:
     return situation.held(state, judgement.reason, judgement.detail, deadline)
 
 
-CHECKS: tuple[Check, ...] = (
-    the_route_says_rolled_back,
+CHECKS = after_the_route(
     nothing_could_take_over,
     the_spec_has_moved_on,
     its_pods_keep_crashing,
@@ -178,9 +178,3 @@ def _measuring(situation: Situation, state: RolloutState, since: datetime) -> Ne
 
 def _cleared(situation: Situation, **changes: Unpack[CandidateChanges]) -> RolloutState:
     return replace(situation.with_candidate(**changes), hold=None)
-
-
-def _judged(situation: Situation) -> StepState:
-    """Return the step with what the judge remembers by now: no look at evidence may be taken twice."""
-    step, judgement = situation.step_state, situation.judgement
-    return step if judgement is None else replace(step, judge=judgement.state)
