@@ -5,15 +5,17 @@ With them those of its end: who is left is as large as the spec asks, and nobody
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chaffinch.api.v1alpha1.attempt_status import DecisionKind, RolloutStage
-from chaffinch.api.v1alpha1.command import CommandAction
+from chaffinch.api.v1alpha1.command import CommandAction, CommandOutcome
 from chaffinch.api.v1alpha1.reasons import Reason
 from chaffinch.api.v1alpha1.rollout import OnFailure
 from chaffinch.api.v1alpha1.strategy import ApprovalStep, BakeStep, CanaryStep, ProbeStep
-from chaffinch.domain.state import Candidate
+from chaffinch.domain.state import Candidate, RolloutState
 from chaffinch.domain.verdict import Outcome
 from scenarios.interleavings.loads import measurement
-from scenarios.interleavings.model import World
+from scenarios.interleavings.model import Trouble, World
 from scenarios.interleavings.passes import Pass
 from scenarios.oracle import weight_allowed_by
 
@@ -33,7 +35,24 @@ def check_decision(of: Pass) -> None:
     if of.before.trouble is None:
         _no_verdict_is_lost(of)
     else:
-        _require(not of.decided.act and after == state, f"something is decided though {of.before.trouble}")
+        found = after if of.before.trouble is Trouble.READ else _but_for_what_is_noted(state, after)
+        _require(not of.decided.act and found == state, f"something is decided though {of.before.trouble}")
+
+
+def _but_for_what_is_noted(state: RolloutState, after: RolloutState) -> RolloutState:
+    """Return a state without what may be noted while a name is taken: a refusal, and looks at evidence."""
+    last = after.last_command
+    refused = last is not None and last.outcome is CommandOutcome.REFUSED
+    after = replace(after, last_command=state.last_command if refused else last)
+    if (
+        after.candidate is None
+        or state.candidate is None
+        or not after.candidate.step
+        or not state.candidate.step
+    ):
+        return after
+    step = replace(after.candidate.step, judge=state.candidate.step.judge)
+    return replace(after, candidate=replace(after.candidate, step=step))
 
 
 def _no_verdict_is_lost(of: Pass) -> None:
@@ -58,7 +77,8 @@ def check(before: World, after: World, of: Pass) -> None:
         after: The changed one.
         of: The pass that makes it.
     """
-    _require(before.trouble is None, f"something is written though {before.trouble}")
+    noted = before.trouble is Trouble.NAME and after.route is before.route and after.pods is before.pods
+    _require(before.trouble is None or noted, f"something is written though {before.trouble}")
     if after.route is not before.route:
         _a_route(before, after)
     if after.state is not before.state:
