@@ -71,9 +71,13 @@ class Fleet:
         """How many rollouts."""
         return len(self._places)
 
+    @property
+    def _namespaces(self) -> list[str]:
+        return sorted({namespace for namespace, _ in self._places})
+
     def create(self) -> None:
         """Create the namespaces and all rollouts."""
-        for name in sorted({namespace for namespace, _ in self._places}):
+        for name in self._namespaces:
             metadata = {"name": name, "annotations": kwok.NAMESPACE_ANNOTATIONS}
             document = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
             self._api.apply(f"/api/v1/namespaces/{name}", document)
@@ -103,7 +107,7 @@ class Fleet:
     def _until(self, what: str, holds: Callable[[Object], bool], count: int) -> None:
         deadline, shown = time.monotonic() + _LONGEST_SECONDS, -1
         while True:
-            rollouts = list(self._rollouts())
+            rollouts = list(self.rollouts())
             reached = sum(holds(rollout) for rollout in rollouts)
             if reached != shown:
                 self._progress.say(f"  {reached} of {count} {what}")
@@ -117,15 +121,11 @@ class Fleet:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def _rollouts(self) -> Iterator[Object]:
-        """Yield all rollouts as they are; a page at a time, for all at once are megabytes."""
-        path = f"{self._kind.group}/{self._kind.plural}?limit=250"
-        next_page = path
-        while next_page:
-            page = self._api.get(next_page) or {"items": [], "metadata": {}}
-            yield from page["items"]
-            token = page["metadata"].get("continue")
-            next_page = f"{path}&continue={token}" if token else ""
+    def rollouts(self) -> Iterator[Object]:
+        """Yield all of ours as they are, one namespace at a time: all at once are megabytes."""
+        for namespace in self._namespaces:
+            found = self._api.get(f"{self._kind.group}/namespaces/{namespace}/{self._kind.plural}")
+            yield from (found or {"items": ()})["items"]
 
     def _apply(self, places: Iterable[tuple[str, str]], *, version: int) -> None:
         def apply(place: tuple[str, str]) -> None:

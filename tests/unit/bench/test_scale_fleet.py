@@ -25,6 +25,12 @@ class RecordingApi:
         """Keep it."""
         self.applied.append((path, document))
 
+    def get(self, path: str) -> dict[str, Any]:
+        """Return what was applied below a path, as healthy as it can be."""
+        status = {"observedGeneration": "1", "phase": "Healthy"}
+        below = [document for at, document in self.applied if at.startswith(f"{path}/")]
+        return {"items": [{**each, "metadata": {"generation": 1}, "status": status} for each in below]}
+
 
 def _fleet(kind: Kind, size: int) -> tuple[RecordingApi, Fleet]:
     api = RecordingApi()
@@ -49,6 +55,14 @@ def test_a_fleet_lies_in_namespaces_of_fifty_whose_pods_are_pretended(kind: Kind
     ]
     assert len(api.applied) == 2 + 51
     assert dict(api.applied)[place] == kind.manifest(f"{kind.prefix}-01", "chat-0050", 1)
+
+
+def test_rollouts_of_others_are_not_counted() -> None:
+    api, fleet = _fleet(ARGO, 51)
+    api.apply("/apis/argoproj.io/v1alpha1/namespaces/another/rollouts/chat", {})
+    fleet.create()
+    assert len(list(fleet.rollouts())) == 51
+    fleet.until_healthy()
 
 
 def test_new_versions_are_spread_over_the_namespaces() -> None:
