@@ -40,19 +40,19 @@ def check_decision(of: Pass) -> None:
 
 
 def _but_for_what_is_noted(state: RolloutState, after: RolloutState) -> RolloutState:
-    """Return a state without what may be noted while a name is taken: a refusal, and looks at evidence."""
-    last = after.last_command
-    refused = last is not None and last.outcome is CommandOutcome.REFUSED
-    after = replace(after, last_command=state.last_command if refused else last)
-    if (
-        after.candidate is None
-        or state.candidate is None
-        or not after.candidate.step
-        or not state.candidate.step
+    """Return a state without what may be noted while a name is taken: looks at evidence, and an answer.
+
+    A command is refused then, unless it is an Abort of what is out already, or on its way.
+    """
+    last, candidate, before = after.last_command, after.candidate, state.candidate
+    out = before is None or state.stage is RolloutStage.ROLLING_BACK
+    if last is not None and (
+        last.outcome is CommandOutcome.REFUSED or (out and last.action is CommandAction.ABORT)
     ):
+        after = replace(after, last_command=state.last_command)
+    if candidate is None or candidate.step is None or before is None or before.step is None:
         return after
-    step = replace(after.candidate.step, judge=state.candidate.step.judge)
-    return replace(after, candidate=replace(after.candidate, step=step))
+    return replace(after, candidate=replace(candidate, step=replace(candidate.step, judge=before.step.judge)))
 
 
 def _no_verdict_is_lost(of: Pass) -> None:
@@ -77,7 +77,9 @@ def check(before: World, after: World, of: Pass) -> None:
         after: The changed one.
         of: The pass that makes it.
     """
-    noted = before.trouble is Trouble.NAME and after.route is before.route and after.pods is before.pods
+    noted = before.trouble is Trouble.NAME and after == replace(
+        before, state=after.state, command=after.command
+    )
     _require(before.trouble is None or noted, f"something is written though {before.trouble}")
     if after.route is not before.route:
         _a_route(before, after)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from chaffinch.domain.evidence import NoEvidence, Problem
 from chaffinch.runtime.loop import Pace, Watch, look_after
 from chaffinch.runtime.wake import Wake
+from fakes.commands import REVISION, command
+from fakes.virtual_time import LoopClock
 from fakes.world import NAME, Shop, rollout
 
 V2: dict[str, Any] = {"engine": {"image": "engine:2", "extraArgs": ["--seed=1"]}}
@@ -50,3 +53,10 @@ async def at_canary() -> Shop:
     shop.apply(rollout(**V2))
     await until(shop, lambda: "acknowledgedAt" in shop.status.get("rollout", {}).get("step", {}))
     return shop
+
+
+def ask(shop: Shop, name: str, action: str, *, seconds: float = 0, of: str = NAME) -> None:
+    """Create a command about the candidate, else about another revision."""
+    revision = shop.status.get("candidate", {}).get("revision", REVISION)
+    created = LoopClock().now() + timedelta(seconds=seconds)
+    shop.cluster.put(command(name, action, rollout=of, revision=revision, created=created))

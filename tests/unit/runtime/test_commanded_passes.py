@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from chaffinch.ports.cluster import Kinds, UnavailableError
 from fakes.cluster import Fault
-from fakes.commands import REVISION, answer_to, command
-from fakes.virtual_time import LoopClock, run
+from fakes.commands import answer_to
+from fakes.virtual_time import run
 from fakes.world import NAME, NAMESPACE, Shop
-from unit.runtime.shops import at_canary, healthy, until
-
-
-def ask(shop: Shop, name: str, action: str, *, seconds: float = 0, rollout: str = NAME) -> None:
-    """Create a command about the candidate, else about another revision."""
-    revision = shop.status.get("candidate", {}).get("revision", REVISION)
-    created = LoopClock().now() + timedelta(seconds=seconds)
-    shop.cluster.put(command(name, action, rollout=rollout, revision=revision, created=created))
+from unit.runtime.shops import ask, at_canary, healthy, until
 
 
 def failing(kind: str, verb: str = "patch") -> Fault:
@@ -110,7 +101,7 @@ def test_commands_are_dealt_with_one_in_a_pass_the_oldest_first() -> None:
         shop = await at_canary()
         ask(shop, "b-first", "Pause")
         ask(shop, "a-second", "Resume", seconds=1)
-        ask(shop, "other", "Abort", rollout="other")
+        ask(shop, "other", "Abort", of="other")
         await shop.run_pass()
         assert answer_to(shop.cluster, "b-first") == ("Accepted", "Done")
         assert answer_to(shop.cluster, "a-second") == (None, None)
