@@ -336,7 +336,7 @@ async def test_no_request_is_lost_on_a_connection_that_its_engine_is_just_closin
     stage: Stage, canary: Upstream, client: aiohttp.ClientSession
 ) -> None:
     pause = 0.02
-    async with upstream(keepalive_seconds=pause) as hasty, stage.agent():
+    async with upstream(idle_seconds=pause) as hasty, stage.agent():
         await both_arms(stage, hasty, canary, {STABLE: 10_000, CANARY: 0})
         # Each user's next request comes when the engine closes the connection of its last one.
         load = Load(client, stage.url("quick"), clients=8, pause=pause)

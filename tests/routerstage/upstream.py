@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
@@ -14,14 +15,37 @@ FIRST_TOKEN_SECONDS = 0.2
 
 @dataclass(slots=True)
 class Upstream:
-    """One running stand-in."""
+    """One running stand-in.
+
+    Attributes:
+        port: Where it listens on loopback.
+        served: How many requests it got.
+        idle_seconds: How long after an answer it closes the connection, unless another request came
+            on it; None: it does not. As with uvicorn, a connection that had no request yet stays open.
+    """
 
     port: int
     served: int = 0
+    idle_seconds: float | None = None
+    _latest: WeakKeyDictionary[asyncio.BaseTransport, int] = field(default_factory=WeakKeyDictionary)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Do what the query asks for; the body is read first, as an engine does."""
         self.served += 1
+        connection = request.transport
+        if connection is None or self.idle_seconds is None:
+            return await self._answer(request)
+        self._latest[connection] = number = self.served
+        try:
+            return await self._answer(request)
+        finally:
+            asyncio.get_running_loop().call_later(self.idle_seconds, self._close_idle, connection, number)
+
+    def _close_idle(self, connection: asyncio.BaseTransport, number: int) -> None:
+        if self._latest[connection] == number:
+            connection.close()
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         await request.read()
         behaviour = request.query.get("do", "plain")
         if behaviour.isdecimal():
@@ -61,18 +85,14 @@ async def _abort(request: web.Request, response: web.StreamResponse) -> web.Stre
 
 
 @contextlib.asynccontextmanager
-async def upstream(keepalive_seconds: float = 75) -> AsyncIterator[Upstream]:
-    """Run a stand-in on a free port of loopback; it closes connections that are idle for so long."""
-    state = Upstream(port=0)
+async def upstream(idle_seconds: float | None = None) -> AsyncIterator[Upstream]:
+    """Run a stand-in on a free port of loopback."""
+    state = Upstream(port=0, idle_seconds=idle_seconds)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", state.answer)
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        shutdown_timeout=0.1,
-        handler_cancellation=True,
-        keepalive_timeout=keepalive_seconds,
-    )
+    # aiohttp's own timer runs from the moment of connecting: on a busy machine a short one would close
+    # a new connection before its first request, which no engine does.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
