@@ -12,8 +12,10 @@ IMAGES := chaffinch vllm-sim envoy
 ARGS ?=
 
 # Runs a command inside the network namespace of a fresh cluster, and takes the cluster down afterwards.
+# What tests need is built before: sources cannot be fetched in there.
 define in_cluster
 	$(CLUSTER) down
+	$(CLUSTER) build
 	$(CLUSTER) up --kwok
 	status=0; { $(CLUSTER) load-image $(IMAGES) && $(CLUSTER) exec -- $(1); } || status=$$?; $(CLUSTER) down; exit $$status
 endef

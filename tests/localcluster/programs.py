@@ -18,8 +18,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from localcluster import netns
 from localcluster import settings as where
-from localcluster.errors import ClusterError
+from localcluster.errors import PROGRAM, ClusterError
 from localcluster.shell import run
 
 if TYPE_CHECKING:
@@ -113,12 +114,25 @@ PROMTOOL = Bundle(
 )
 """What tests rules of alerts."""
 
+ALL = (CORE, KWOK, PROMTOOL)
+"""What a run of all tests needs."""
+
 
 def ensure(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> Path:
-    """Return the folder with the binaries, building them first if this exact source was never built."""
+    """Return the folder with the binaries, building them first if this exact source was never built.
+
+    Raises:
+        ClusterError: If they cannot be built; inside the cluster's network nothing can, it has no way out.
+    """
     target = folder_for(settings, bundle)
     if (target / _MARKER).exists():
         return target
+    if netns.is_inside(settings.network_namespace):
+        names = ", ".join(target.rpartition("/")[2] for build in bundle.builds for target in build.targets)
+        raise ClusterError(
+            f"Not built yet, and the cluster's network reaches no sources: {names}",
+            f"run outside of it: {PROGRAM} build",
+        )
     go = find_go(settings, progress, bundle)
     scratch = target.with_name(f"{target.name}.building-{os.getpid()}")
     shutil.rmtree(scratch, ignore_errors=True)

@@ -13,13 +13,14 @@ from localcluster import (
     LocalCluster,
     cli,
     current,
+    netns,
     packages,
     pki,
     programs,
 )
 from localcluster.errors import PROGRAM, ClusterError
 from localcluster.progress import Progress
-from localcluster.settings import Settings
+from localcluster.settings import REPOSITORY, Settings
 from localcluster.shell import run
 
 
@@ -156,6 +157,26 @@ def test_kwok_is_no_part_of_what_every_cluster_builds() -> None:
     folders = {programs.folder_for(settings, bundle) for bundle in (programs.CORE, programs.KWOK)}
     assert len(folders) == 2
     assert not programs.KWOK.sources.is_relative_to(programs.CORE.sources)
+
+
+def test_all_that_can_be_asked_for_is_built_before_a_cluster_is_entered() -> None:
+    bundles = {each for each in vars(programs).values() if isinstance(each, programs.Bundle)}
+    assert set(programs.ALL) == bundles
+    recipe = (REPOSITORY / "Makefile").read_text().partition("define in_cluster\n")[2].partition("\nendef")[0]
+    assert [line.strip() for line in recipe.splitlines()][:3] == [
+        "$(CLUSTER) down",
+        "$(CLUSTER) build",
+        "$(CLUSTER) up --kwok",
+    ]
+
+
+def test_inside_the_network_of_a_cluster_nothing_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings("inside", tmp_path / "state", tmp_path / "cache")
+    monkeypatch.setattr(netns, "is_inside", lambda namespace: namespace == settings.network_namespace)
+    with pytest.raises(ClusterError, match=r"Not built yet.*promtool.*localcluster build"):
+        programs.ensure(settings, Progress(), programs.PROMTOOL)
 
 
 def test_certificates_say_who_a_component_is_and_keys_are_private(tmp_path: Path) -> None:
