@@ -21,6 +21,9 @@ _CHILDREN = {
 }
 """All that is made for a rollout, by us and by controllers, except its pods."""
 
+_FOLLOWING = frozenset({"endpointslices"})
+"""What controllers write after Services and pods, some time after these: what it says may be of before."""
+
 _BOOKKEEPING = frozenset({"resourceVersion", "managedFields"})
 
 
@@ -95,20 +98,22 @@ class OneRollout:
 
     def uids(self, component: str, revision: str | None = None) -> set[str]:
         """Return the uids of the same pods: a pod that is made anew has another."""
-        return {str(one["metadata"]["uid"]) for one in self.pods(component, revision)}
+        return {_uid(one) for one in self.pods(component, revision)}
 
     def footprint(self) -> dict[str, str]:
-        """Return all that is made for it, by kind and name, without what controllers say of it; pods by uid.
+        """Return all that is made for it, by kind and name, without what controllers say of it.
+
+        Pods, and what follows them, are given by their uid.
 
         The route is among it, so an equal footprint also means that no weight was written.
         """
         found = {
-            f"{resource} {one['metadata']['name']}": _content(one)
+            f"{resource} {one['metadata']['name']}": _uid(one) if resource in _FOLLOWING else _content(one)
             for resource in _CHILDREN
             for one in self.children(resource)
         }
         pods = {
-            f"pods {one['metadata']['name']}": f"{one['metadata']['uid']} {_restarts(one)}"
+            f"pods {one['metadata']['name']}": f"{_uid(one)} {_restarts(one)}"
             for component in ("engine", "router")
             for one in self.pods(component)
         }
@@ -132,6 +137,10 @@ def is_ready(rollout: Object) -> bool:
 def plan(rollout: Object) -> Mapping[str, Any]:
     """Return what the attempt that runs was begun with."""
     return dict(json.loads(rollout["status"]["rollout"]["plan"]))
+
+
+def _uid(found: Object) -> str:
+    return str(found["metadata"]["uid"])
 
 
 def _content(found: Object) -> str:
