@@ -32,20 +32,20 @@ CHAFFINCH = Path(sys.executable).with_name("chaffinch")
 PROFILE = "smoke/v1"
 BASELINE = ("chat", "v1")
 
-# The demo's probes send 200 requests. Of engines that vary as those of the tests do, these cannot show
-# that a version is as good; of these it can, with room for what the machine adds.
+# The demo's probes send 200 requests. With engines that vary half as much as those of the tests do, they show
+# of an equal version that it is at most 5 to 13 % slower: a limit well above leaves nothing to luck.
 _TTFT, _ERRORS = OBJECTIVES
 FIRST = Service(
     NAMESPACE,
     flags=(*ENGINE_FLAGS, "--sim-sigma=0.05"),
     steps=(WARM_UP, PROBE, CANARY_20, CANARY_50, BAKE),
-    objectives=({**_TTFT, "maxRegression": "8%"}, _ERRORS),
+    objectives=({**_TTFT, "maxRegression": "20%"}, _ERRORS),
     baseline=BASELINE,
 )
 # A probe of a pod that users are on measures them too: this one is v1 again, and nobody calls it.
 SPARE = replace(FIRST, name="chat-spare", model=FIRST.name, replicas=1)
 GOOD = FIRST.version("--sim-seed=2")
-SLOW = GOOD.version("--sim-latency-factor=1.2", "--sim-latency-min-prompt-tokens=300")
+SLOW = GOOD.version("--sim-latency-factor=1.4", "--sim-latency-min-prompt-tokens=300")
 FAILING = GOOD.version("--sim-error-share=cut=0.02")
 
 _READY_SECONDS = 180
@@ -155,9 +155,9 @@ class Play:
         return Result("good", "Promoted", time.monotonic() - started, _story(rollout), _samples(rollout))
 
     def slow(self) -> Result:
-        """Roll out a version that is 20 % slower for real prompts."""
+        """Roll out a version that is 40 % slower for real prompts."""
         return self._bad(
-            "slow", "v3 is 20 % slower on users' longer prompts, which the probe does not send.", SLOW
+            "slow", "v3 is 40 % slower on users' longer prompts, which the probe does not send.", SLOW
         )
 
     def failing(self) -> Result:
