@@ -12,7 +12,7 @@ IMAGES := chaffinch vllm-sim envoy
 ARGS ?=
 
 # Runs a command inside the network namespace of a fresh cluster, and takes the cluster down afterwards.
-# What tests need is built before: sources cannot be fetched in there.
+# What tests need is built and installed before: nothing can be fetched in there.
 define in_cluster
 	$(CLUSTER) down
 	$(CLUSTER) build
@@ -53,20 +53,12 @@ define side_by_side
 	$(call in_cluster,$(MAKE) --no-print-directory --keep-going --jobs=2 on-the-cluster beside-it 'AND=$(1)')
 endef
 
-# A machine that has no such packages skips the tests of those shells' completion, and says so.
-.PHONY: shells
-shells: root
-	@{ command -v fish && command -v zsh; } >/dev/null \
-	  || { echo "==> fish and zsh, whose completion is tested (once)"; apt-get update -qq \
-	       && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends fish zsh >/dev/null; } \
-	  || echo "note: fish and zsh cannot be installed; their tests are skipped" >&2
-
 .PHONY: test
-test: root shells lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
+test: root lint ## Lint, then every test on a real cluster (25 minutes with warm caches)
 	$(call side_by_side,and not full)
 
 .PHONY: test-full
-test-full: root shells lint ## Everything that `make test` runs, the long sweeps, and what needs a machine that does nothing else
+test-full: root lint ## Everything that `make test` runs, the long sweeps, and what needs a machine that does nothing else
 	$(call in_cluster,$(MAKE) --no-print-directory side-by-side-and-alone)
 
 .PHONY: test-unit

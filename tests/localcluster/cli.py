@@ -9,7 +9,7 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcluster import current, forward, images, programs
+from localcluster import current, forward, images, packages, programs
 from localcluster import settings as where
 from localcluster.api import ApiClient
 from localcluster.builder import ImageBuilder
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--kwok", action="store_true", help="add nodes whose pods are pretended, by KWOK")
     command("down", _down, "stop the cluster and remove all that it left, except the cache")
     command("status", _status, "tell what runs and whether it works; exit code 1 if it does not")
-    command("build", _build, "only build all programs of the tests into the cache, and print where")
+    command("build", _build, "only build or install what the tests need, and print where it is built")
     for name, text in PROGRAMS.items():
         command(name, None, text)  # for --help only: `main` passes their words on unread
     load = command("load-image", _load_image, "make images available to pods, building them if need be")
@@ -115,6 +115,7 @@ def _down(_: argparse.Namespace) -> int:
 def _build(_: argparse.Namespace) -> int:
     cluster, settings, progress = _local()
     cluster.build()
+    packages.ensure_installed(progress, packages.SHELLS)
     for bundle in programs.ALL:
         print(programs.ensure(settings, progress, bundle))
     return 0

